@@ -1,0 +1,45 @@
+"""The exceptions of labkit: a leaf that everything may import.
+
+Each message says what happened, what was expected, what came, and the fix, in one line. Each class also derives
+from the builtin that a caller would catch anyway.
+"""
+
+
+class LabkitError(Exception):
+    """Base of every error that labkit raises on purpose; the command line turns it into one line and exit code 2."""
+
+
+class LengthsError(LabkitError, ValueError):
+    """Sequence lengths (an array, a file, a table) that cannot be used as they are."""
+
+
+class EdgesError(LabkitError, ValueError):
+    """Bucket edges or widths that break the rules: strictly increasing integers >= 1, widths within their edges."""
+
+
+class PolicyError(LabkitError, ValueError):
+    """A field of a ``BatchPolicy`` that its strategy cannot work with, alone or on the lengths at hand."""
+
+
+class ShapeError(LabkitError, ValueError):
+    """Arrays whose shapes or offsets do not fit together."""
+
+
+class ConfigError(LabkitError, ValueError):
+    """A tuned configuration that is broken, of a future version, or not ours."""
+
+
+class DataFileError(LabkitError, ValueError):
+    """A file or folder that is missing, unreadable, or of a kind that labkit does not read."""
+
+
+class NotebookError(LabkitError, ValueError):
+    """A notebook that cannot be run as asked: unknown or ill-typed parameters, no parameters cell."""
+
+
+class NotebookRunError(LabkitError, RuntimeError):
+    """A cell of a notebook raised while it ran; the message names the cell and the error."""
+
+
+class MissingPackageError(LabkitError, ImportError):
+    """An optional package that is needed here is not installed; the message carries the install line."""

@@ -1,0 +1,1 @@
+"""Sequence lengths: histograms, loaders, generators, presets."""
