@@ -1,0 +1,78 @@
+# `make` alone lists the targets. Each of them sets up what it needs first.
+PYTHON ?= python3
+NOTEBOOK := notebooks/01_tune_buckets.ipynb
+LAB_ARGS ?=
+PYTEST_ARGS ?=
+
+BIN := .venv/bin
+STAMP := .venv/.setup-done
+# what only the tests need: the command that must be there, the Debian/Ubuntu package that brings it
+TEST_TOOLS := chromium:chromium g++:g++ node:nodejs
+# no look-ups on the network by JupyterLab itself; root is refused by default
+LAB_FLAGS := --LabApp.news_url=None --LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate \
+             $(shell [ "$$(id -u)" = 0 ] && echo --allow-root)
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help setup setup-tests lab test test-lint test-unit test-notebooks test-browser report bench clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | column -t -s '|' 2>/dev/null || sed -n 's/^\([a-z-]*\):.*## /  make \1  /p' Makefile
+
+setup: $(STAMP) ## install labkit and what it needs into .venv (no root; done once, then again when the requirements change)
+
+$(STAMP): pyproject.toml requirements.lock
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "setup: Python >= 3.11 is needed, $(PYTHON) is $$($(PYTHON) --version 2>&1). Point at another: make PYTHON=python3.12 setup" >&2; exit 1; }
+	@[ -x $(BIN)/pip ] || $(PYTHON) -m venv --clear .venv || \
+	  { echo "setup: $(PYTHON) cannot make a virtual environment. On Debian/Ubuntu: sudo apt-get install python3-venv" >&2; exit 1; }
+	@echo "setup: installing into .venv (the first time takes a few minutes)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements.lock -e '.[gpu,dev]'
+	@touch $@
+
+setup-tests: setup ## install what only the tests need: Chromium, a C++ compiler, node
+	@packages=""; \
+	for tool in $(TEST_TOOLS); do command -v "$${tool%%:*}" >/dev/null 2>&1 || packages="$$packages $${tool#*:}"; done; \
+	[ -n "$$packages" ] || exit 0; \
+	install="apt-get install -y --no-install-recommends$$packages"; \
+	if ! command -v apt-get >/dev/null 2>&1; then \
+	  echo "setup-tests: missing:$$packages. Install them with your package manager (on Debian/Ubuntu: sudo $$install)" >&2; exit 1; fi; \
+	if [ "$$(id -u)" = 0 ]; then sudo=""; \
+	elif sudo -n true 2>/dev/null; then sudo="sudo -n"; \
+	else echo "setup-tests: missing:$$packages. Run: sudo $$install" >&2; exit 1; fi; \
+	echo "setup-tests: installing$$packages"; \
+	{ $$sudo env DEBIAN_FRONTEND=noninteractive $$install >/dev/null 2>&1 \
+	  || { $$sudo apt-get update -q && $$sudo env DEBIAN_FRONTEND=noninteractive $$install; }; } \
+	  || { echo "setup-tests: failed. Run: sudo $$install" >&2; exit 1; }
+
+lab: setup ## open JupyterLab on the tuning notebook (LAB_ARGS="--no-browser --port 8890" adds arguments)
+	$(BIN)/jupyter lab $(NOTEBOOK) $(LAB_FLAGS) $(LAB_ARGS)
+
+test: setup setup-tests test-lint test-unit test-notebooks test-browser ## run everything that needs no GPU, tier by tier
+	@echo "make test: passed all 4 tiers: lint, unit, notebooks, browser"
+
+test-lint: setup ## tier: style, types, floors of the tree, notebooks without outputs
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/nbstripout --verify --keep-id notebooks/*.ipynb
+
+test-unit: setup ## tier: unit and property tests (PYTEST_ARGS="-k edges" narrows any tier)
+	$(BIN)/python -m pytest tests -m "not (browser or notebook or gpu or slow)" -n 2 $(PYTEST_ARGS)
+
+test-notebooks: setup ## tier: the notebooks, each in a kernel of its own
+	$(BIN)/python -m pytest tests -m "notebook and not gpu" $(PYTEST_ARGS)
+
+test-browser: setup ## tier: a real JupyterLab in Chromium
+	$(BIN)/python -m pytest tests -m "browser and not gpu" $(PYTEST_ARGS)
+
+report: setup ## run the tuning notebook headless: its result and tuned.json into results/
+	$(BIN)/labkit run $(NOTEBOOK) --out results
+
+bench: setup ## measure labkit's own speed against its bars
+	$(BIN)/python -m tests.benchmarks
+
+clean: ## remove .venv, caches and results
+	rm -rf .venv build dist results test-results .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find labkit tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,99 @@
+"""An interactive performance lab for ragged recommender sequences on GPUs.
+
+Importing ``labkit`` loads nothing else: each name below is looked up in its module on first use.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from labkit.batching.edges import Edges as Edges
+    from labkit.batching.edges import optimal_edges as optimal_edges
+    from labkit.batching.edges import quantile_edges as quantile_edges
+    from labkit.batching.edges import quantile_p95_edges as quantile_p95_edges
+    from labkit.batching.plan import EpochPlan as EpochPlan
+    from labkit.batching.plan import plan_epoch as plan_epoch
+    from labkit.batching.policy import BatchPolicy as BatchPolicy
+    from labkit.batching.policy import Strategy as Strategy
+    from labkit.batching.sampler import BucketBatchSampler as BucketBatchSampler
+    from labkit.batching.what_if import WhatIf as WhatIf
+    from labkit.batching.what_if import what_if as what_if
+    from labkit.config import TunedConfig as TunedConfig
+    from labkit.errors import ConfigError as ConfigError
+    from labkit.errors import DataFileError as DataFileError
+    from labkit.errors import EdgesError as EdgesError
+    from labkit.errors import LabkitError as LabkitError
+    from labkit.errors import LengthsError as LengthsError
+    from labkit.errors import MissingPackageError as MissingPackageError
+    from labkit.errors import NotebookError as NotebookError
+    from labkit.errors import NotebookRunError as NotebookRunError
+    from labkit.errors import PolicyError as PolicyError
+    from labkit.errors import ShapeError as ShapeError
+    from labkit.jagged import Jagged as Jagged
+    from labkit.layouts.collate import collate as collate
+    from labkit.lengths import generate as generate
+    from labkit.lengths import presets as presets
+    from labkit.lengths.histogram import LengthHistogram as LengthHistogram
+    from labkit.lengths.load import load_lengths as load_lengths
+    from labkit.provenance import Figure as Figure
+    from labkit.provenance import Origin as Origin
+
+    __version__: str
+
+# name -> module that defines it
+_ATTRIBUTES = {
+    "BatchPolicy": "labkit.batching.policy",
+    "BucketBatchSampler": "labkit.batching.sampler",
+    "ConfigError": "labkit.errors",
+    "DataFileError": "labkit.errors",
+    "Edges": "labkit.batching.edges",
+    "EdgesError": "labkit.errors",
+    "EpochPlan": "labkit.batching.plan",
+    "Figure": "labkit.provenance",
+    "Jagged": "labkit.jagged",
+    "LabkitError": "labkit.errors",
+    "LengthHistogram": "labkit.lengths.histogram",
+    "LengthsError": "labkit.errors",
+    "MissingPackageError": "labkit.errors",
+    "NotebookError": "labkit.errors",
+    "NotebookRunError": "labkit.errors",
+    "Origin": "labkit.provenance",
+    "PolicyError": "labkit.errors",
+    "ShapeError": "labkit.errors",
+    "Strategy": "labkit.batching.policy",
+    "TunedConfig": "labkit.config",
+    "WhatIf": "labkit.batching.what_if",
+    "collate": "labkit.layouts.collate",
+    "load_lengths": "labkit.lengths.load",
+    "optimal_edges": "labkit.batching.edges",
+    "plan_epoch": "labkit.batching.plan",
+    "quantile_edges": "labkit.batching.edges",
+    "quantile_p95_edges": "labkit.batching.edges",
+    "what_if": "labkit.batching.what_if",
+}
+# name -> module that it stands for
+_MODULES = {"generate": "labkit.lengths.generate", "presets": "labkit.lengths.presets"}
+
+
+def __getattr__(name: str) -> object:
+    """Load the module behind a public name on first use, and keep the result."""
+    value: object
+    if name in _ATTRIBUTES:
+        value = getattr(import_module(_ATTRIBUTES[name]), name)
+    elif name in _MODULES:
+        value = import_module(_MODULES[name])
+    elif name == "__version__":
+        from importlib.metadata import version  # not at the top: it costs more than the rest of this file
+
+        value = version("labkit")
+    else:
+        raise AttributeError(f"module 'labkit' has no attribute {name!r}; its public names are in dir(labkit)")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """List the public names without loading them."""
+    return sorted([*_ATTRIBUTES, *_MODULES, "__version__"])
