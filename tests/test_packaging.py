@@ -1,0 +1,46 @@
+"""What is installed: locked versions within their ranges, each with its reason; a wheel with all that it needs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+from packaging.requirements import Requirement
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+EXTRAS = PROJECT["optional-dependencies"]
+REQUIREMENTS = [Requirement(text) for text in [*PROJECT["dependencies"], *EXTRAS["gpu"], *EXTRAS["dev"]]]
+
+
+def relative(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def test_every_dependency_is_locked_to_one_version_within_its_range() -> None:
+    lines = [line for line in (ROOT / "requirements.lock").read_text().splitlines() if not line.startswith("#")]
+    locked = dict(line.lower().replace("_", "-").split("==") for line in lines)
+    assert {str(r) for r in REQUIREMENTS if not r.specifier.contains(locked[r.name.lower()])} == set()
+    assert locked["torch"] == "2.13.0"
+
+
+def test_each_dependency_has_its_reason_in_the_contributing_guide() -> None:
+    table = (ROOT / "CONTRIBUTING.md").read_text()
+    assert [r.name for r in REQUIREMENTS if f"| `{r.name}` |" not in table] == []
+
+
+def test_a_built_wheel_carries_every_file_of_the_package_and_the_histograms(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    (wheel,) = tmp_path.glob("labkit-*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        packed = {name for name in archive.namelist() if ".dist-info/" not in name}
+    package = {
+        relative(path) for path in (ROOT / "labkit").rglob("*") if path.is_file() and "__pycache__" not in path.parts
+    }
+    histograms = {f"labkit/{relative(path)}" for path in (ROOT / "data/lengths").iterdir()}
+    assert any(name.endswith(".csv") for name in histograms)
+    assert packed == package | histograms
