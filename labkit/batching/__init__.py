@@ -1,0 +1,1 @@
+"""Ways to batch ragged sequences: policy, edges, exact what-if, epoch plans, sampler."""

@@ -1,0 +1,115 @@
+"""The array work of an epoch plan: group, shuffle, cut and gather, in chunks, so that no temporary is larger than needed."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labkit.batching.groups import Groups, round_up
+from labkit.lengths.validate import CHUNK
+
+#: Up to this longest length the group of a length is looked up in a table; above it, by bisection.
+_TABLE_LIMIT = 1 << 22
+
+
+def by_group(
+    lengths: NDArray[np.integer], groups: Groups, rng: np.random.Generator | None
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Indices sorted by group, shuffled inside each; dropped sequences left out.
+
+    Returns:
+        order (n,) int64 and starts (K + 1,) int64: group k is ``order[starts[k]:starts[k + 1]]``.
+
+    Cost: O(N): groups are small integers, so that the stable sort is a radix sort.
+    """
+    many = groups.edges.size
+    if many == 1 and not groups.drops_longer:
+        order = np.arange(lengths.size) if rng is None else rng.permutation(lengths.size)
+        return order, np.array([0, lengths.size])
+    ids = _group_ids(lengths, groups)
+    counts = np.bincount(ids, minlength=many + 1)[:many]
+    starts = np.concatenate(([0], np.cumsum(counts)))
+    order = np.argsort(ids, kind="stable")[: starts[-1]]
+    del ids
+    if rng is not None:
+        for low, high in zip(starts.tolist(), starts[1:].tolist(), strict=False):
+            rng.shuffle(order[low:high])
+    return order, starts
+
+
+def _group_ids(lengths: NDArray[np.integer], groups: Groups) -> NDArray[np.integer]:
+    """(N,) group of each sequence in the smallest unsigned type; K for dropped ones."""
+    many = groups.edges.size
+    kind = np.uint8 if many < 2**8 else np.uint16 if many < 2**16 else np.int64
+    ids = np.empty(lengths.size, dtype=kind)
+    longest = int(lengths.max())
+    table = None
+    if longest < min(_TABLE_LIMIT, 8 * lengths.size):
+        table = groups.of_lengths(np.arange(longest + 1)).astype(kind)
+    for start in range(0, lengths.size, CHUNK):
+        part = lengths[start : start + CHUNK]
+        ids[start : start + CHUNK] = groups.of_lengths(part) if table is None else table[part]
+    return ids
+
+
+def gather(order: NDArray[np.int64], low: NDArray[np.int64], high: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Concatenate ``order[low[i]:high[i]]`` for all i. Cost: O(n), chunked."""
+    sizes = high - low
+    ends = np.cumsum(sizes)
+    out = np.empty(int(ends[-1]) if ends.size else 0, dtype=np.int64)
+    shift = low - (ends - sizes)  # position in order minus position in out
+    batch = 0
+    while batch < sizes.size:
+        start = int(ends[batch] - sizes[batch])
+        stop = max(batch + 1, int(np.searchsorted(ends, start + CHUNK, side="right")))
+        source = np.repeat(shift[batch:stop], sizes[batch:stop])
+        source += np.arange(start, start + source.size)
+        np.take(order, source, out=out[start : start + source.size])
+        batch = stop
+    return out
+
+
+def count_kept(lengths: NDArray[np.integer], order: NDArray[np.int64], groups: Groups) -> tuple[int, int]:
+    """Events kept and sequences truncated of the sequences in ``order``. Cost: O(n), chunked."""
+    kept = truncated = 0
+    for start in range(0, order.size, CHUNK):
+        own = lengths[order[start : start + CHUNK]].astype(np.int64)
+        limit = groups.limits[groups.of_lengths(own)]
+        kept += int(np.minimum(own, limit).sum())
+        truncated += int(np.count_nonzero(own > limit))
+    return kept, truncated
+
+
+def batch_widths(
+    lengths: NDArray[np.integer],
+    order: NDArray[np.int64],
+    offsets: NDArray[np.int64],
+    limits: NDArray[np.int64],
+    multiple: int,
+) -> NDArray[np.int64]:
+    """(B,) int64: longest kept row of each batch, rounded up to the multiple, at least 1."""
+    if not limits.size:
+        return np.zeros(0, dtype=np.int64)
+    longest = np.maximum.reduceat(lengths[order], offsets[:-1]).astype(np.int64)
+    return round_up(np.minimum(longest, limits), multiple)
+
+
+def kept_lengths(lengths: NDArray[np.integer], order: NDArray[np.int64], cap: int | None) -> NDArray[np.integer]:
+    """(n,) capped lengths in the given order, in the dtype of ``lengths``."""
+    own = lengths[order]
+    return own if cap is None else np.minimum(own, cap, out=own)
+
+
+def fill_budget(lengths: NDArray[np.integer], budget: int, max_rows: int) -> NDArray[np.int64]:
+    """(B + 1,) int64 offsets of batches filled in order until the next row would not fit the budget or the row limit.
+
+    Every length must be at most ``budget``. Cost: O(N) for the sums and a bisection a batch.
+    """
+    sums = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
+    total, offsets, start = lengths.size, [0], 0
+    search = sums.searchsorted
+    while start < total:
+        stop = int(search(sums[start] + budget, side="right")) - 1
+        start = min(stop, start + max_rows, total)
+        offsets.append(start)
+    return np.array(offsets, dtype=np.int64)

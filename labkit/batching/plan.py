@@ -1,0 +1,219 @@
+"""plan_epoch: the batches of one epoch as flat arrays, made for tens of millions of sequences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from labkit.batching import arrange
+from labkit.batching.events import check_fits
+from labkit.batching.fields import whole_number
+from labkit.batching.group_figures import GroupFigures, group_figures
+from labkit.batching.groups import Groups, resolve_groups
+from labkit.batching.policy import BatchOrder, BatchPolicy, PadTo
+from labkit.batching.strategies import Batching
+from labkit.batching.truncation import cap_loss
+from labkit.lengths.histogram import LengthHistogram
+from labkit.lengths.validate import checked_lengths
+
+
+@dataclass(frozen=True, eq=False)
+class EpochPlan:
+    """One epoch: which sequences are in which batch, and the shape of each batch.
+
+        order 4 0 | 2 | 1 3     batch_offsets 0 2 3 5     padded_lengths 8 64 8     rows 2 1 2
+
+    Iterating gives an int64 index array a batch (a view of ``order``); ``len`` is the number of batches. Indices never
+    contain ghosts: ``rows[i]`` may be larger than the number of indices, and the collate appends empty rows.
+
+    Attributes:
+        policy: the policy it was planned with.
+        order: (n,) int64, indices of the sequences, batch after batch; each sequence at most once.
+        batch_offsets: (B + 1,) int64, batch i is ``order[batch_offsets[i]:batch_offsets[i + 1]]``.
+        padded_lengths: (B,) int64, padded width of each batch (jagged: its longest row).
+        rows: (B,) int64, rows of its shape, ghost rows included.
+        batch_slots: (B,) int64, rows x width (jagged: the sum of its lengths).
+        kept_events: events that reach the model.
+        events_lost: events that do not; ``kept_events + events_lost`` are the events of the data set.
+        sequences_truncated: sequences that lose a part.
+        sequences_dropped: sequences in no batch.
+        batches_over_budget: batches of a single row wider than the token budget.
+    """
+
+    policy: BatchPolicy
+    order: NDArray[np.int64]
+    batch_offsets: NDArray[np.int64]
+    padded_lengths: NDArray[np.int64]
+    rows: NDArray[np.int64]
+    batch_slots: NDArray[np.int64]
+    kept_events: int
+    events_lost: int
+    sequences_truncated: int
+    sequences_dropped: int
+    batches_over_budget: int
+
+    def __post_init__(self) -> None:
+        """Freeze the arrays: views of them are handed out."""
+        for array in (self.order, self.batch_offsets, self.padded_lengths, self.rows, self.batch_slots):
+            array.flags.writeable = False
+
+    def __len__(self) -> int:
+        """Number of batches."""
+        return self.rows.size
+
+    def __getitem__(self, i: int) -> NDArray[np.int64]:
+        """Indices of batch i; negative i counts from the end."""
+        if not -len(self) <= i < len(self):
+            raise IndexError(f"batch {i} does not exist: the epoch has {len(self)} batches.")
+        i %= len(self)
+        return self.order[self.batch_offsets[i] : self.batch_offsets[i + 1]]
+
+    def __iter__(self) -> Iterator[NDArray[np.int64]]:
+        """Index arrays, batch after batch."""
+        bounds = self.batch_offsets.tolist()
+        for low, high in zip(bounds, bounds[1:], strict=False):
+            yield self.order[low:high]
+
+    @property
+    def batches(self) -> int:
+        """Number of batches."""
+        return len(self)
+
+    @property
+    def slots(self) -> int:
+        """Cells of all batches."""
+        return int(self.batch_slots.sum())
+
+    @property
+    def ghost_rows(self) -> int:
+        """Empty rows that the collate appends."""
+        return int(self.rows.sum()) - self.order.size
+
+    @property
+    def padding_ratio(self) -> float:
+        """1 - kept_events / slots, 0 without slots."""
+        return 1 - self.kept_events / self.slots if self.slots else 0.0
+
+    @property
+    def shapes(self) -> int:
+        """Distinct (rows, width) shapes; jagged: distinct (rows, events)."""
+        second = self.batch_slots if self.policy.spec.batching is Batching.EVENT_BUDGET else self.padded_lengths
+        return len(set(zip(self.rows.tolist(), second.tolist(), strict=True)))
+
+    @property
+    def largest_batch_slots(self) -> int:
+        """Slots of the largest batch, 0 without batches."""
+        return int(self.batch_slots.max()) if len(self) else 0
+
+
+def plan_epoch(lengths: ArrayLike, policy: BatchPolicy, *, seed: int = 0, epoch: int = 0) -> EpochPlan:
+    """Cut one epoch into batches.
+
+    Args:
+        lengths: (N,) whole numbers >= 0, one a sequence.
+        policy: how.
+        seed: of the shuffle, >= 0.
+        epoch: number of the epoch, >= 0; (seed, epoch) gives the same plan in every process.
+
+    Returns:
+        The plan; every sequence is in exactly one batch unless it is counted in ``sequences_dropped``.
+
+    Raises:
+        LengthsError: lengths that are none.
+        PolicyError: the policy does not fit the lengths; the message has the index where there is one.
+
+    Cost: O(N) time; at 20 million sequences about the time of a radix sort and a shuffle, and a traced peak of about
+        six times the int32 lengths, the result (8 N bytes) included.
+    """
+    array = checked_lengths(lengths)
+    key = (whole_number("seed", seed, least=0), whole_number("epoch", epoch, least=0))
+    rng = np.random.default_rng(key)
+    histogram = LengthHistogram.from_lengths(array)
+    if policy.spec.batching is Batching.EVENT_BUDGET:
+        return _plan_events(array, histogram, policy, rng)
+    groups = resolve_groups(policy, histogram, array)
+    return _plan_groups(array, histogram, policy, groups, rng)
+
+
+def _plan_groups(
+    lengths: NDArray[np.integer],
+    histogram: LengthHistogram,
+    policy: BatchPolicy,
+    groups: Groups,
+    rng: np.random.Generator,
+) -> EpochPlan:
+    figures = group_figures(groups, histogram)
+    order, starts = arrange.by_group(lengths, groups, rng if policy.shuffle else None)
+    low, high, group = _cut(figures, starts)
+    kept = sum(g.kept_events for g in figures) if not any(g.sequences_dropped for g in figures) else None
+    truncated = sum(g.sequences_truncated for g in figures) if kept is not None else None
+    if policy.shuffle and groups.edges.size > 1 and policy.batch_order is BatchOrder.SHUFFLED:
+        turn = rng.permutation(low.size)
+        low, high, group = low[turn], high[turn], group[turn]
+    if kept is None or not np.array_equal(low[1:], high[:-1]) or high[-1:].sum() != order.size:
+        order = arrange.gather(order, low, high)
+    offsets = np.concatenate(([0], np.cumsum(high - low)))
+    if kept is None or truncated is None:
+        kept, truncated = arrange.count_kept(lengths, order, groups)
+    rows = high - low
+    if groups.static:
+        rows = np.array([g.rows for g in figures])[group]
+    padded = groups.widths[group]
+    if groups.pad_to is PadTo.BATCH_MAX:
+        padded = arrange.batch_widths(lengths, order, offsets, groups.limits[group], groups.length_multiple)
+    return EpochPlan(
+        policy=policy,
+        order=order,
+        batch_offsets=offsets,
+        padded_lengths=padded,
+        rows=rows,
+        batch_slots=rows * padded,
+        kept_events=int(kept),
+        events_lost=histogram.events - int(kept),
+        sequences_truncated=int(truncated),
+        sequences_dropped=histogram.sequences - order.size,
+        batches_over_budget=int(groups.over_budget[group].sum()),
+    )
+
+
+def _cut(
+    figures: tuple[GroupFigures, ...], starts: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Batches of every group as positions [low, high) in the grouped order, and the group of each batch."""
+    counts = np.array([g.batches for g in figures])
+    group = np.repeat(np.arange(counts.size), counts)
+    first = np.cumsum(counts) - counts
+    number = np.arange(group.size) - first[group]
+    rows = np.array([g.rows for g in figures])
+    low = starts[:-1][group] + number * rows[group]
+    high = low + rows[group]
+    last = np.flatnonzero(counts)
+    high[(first + counts - 1)[last]] = low[(first + counts - 1)[last]] + np.array([g.last_rows for g in figures])[last]
+    return low, high, group
+
+
+def _plan_events(
+    lengths: NDArray[np.integer], histogram: LengthHistogram, policy: BatchPolicy, rng: np.random.Generator
+) -> EpochPlan:
+    check_fits(policy, histogram.max, lengths)
+    cut = cap_loss(histogram, policy.max_length)
+    order = rng.permutation(lengths.size) if policy.shuffle else np.arange(lengths.size)
+    kept = arrange.kept_lengths(lengths, order, policy.max_length)
+    offsets = arrange.fill_budget(kept, policy.token_budget, policy.max_rows)
+    rows = np.diff(offsets)
+    return EpochPlan(
+        policy=policy,
+        order=order,
+        batch_offsets=offsets,
+        padded_lengths=np.maximum.reduceat(kept, offsets[:-1]).astype(np.int64),
+        rows=rows,
+        batch_slots=np.add.reduceat(kept, offsets[:-1], dtype=np.int64),
+        kept_events=cut.kept_events,
+        events_lost=histogram.events - cut.kept_events,
+        sequences_truncated=cut.sequences_truncated,
+        sequences_dropped=0,
+        batches_over_budget=0,
+    )

@@ -1,0 +1,1 @@
+"""What the notebooks run: one frozen Config and one run() each."""

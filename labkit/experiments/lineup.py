@@ -1,0 +1,106 @@
+"""Lineup: one set of settings, and the policy that each strategy makes of it, so that all are compared on equal terms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from labkit.batching.edges import Edges, equal_quantile_edges, optimal_edges, quantile_edges, quantile_p95_edges
+from labkit.batching.fields import choice
+from labkit.batching.policy import (
+    DEFAULT_MAX_ROWS,
+    DEFAULT_ROWS,
+    DEFAULT_TOKEN_BUDGET,
+    BatchPolicy,
+    Overflow,
+    Oversize,
+    PadTo,
+)
+from labkit.batching.strategies import STRATEGIES, Batching, Strategy
+from labkit.lengths.histogram import LengthHistogram
+
+DEFAULT_BUCKETS = 8
+
+
+class EdgesBy(StrEnum):
+    """How bucket edges are found."""
+
+    OPTIMAL = "optimal"
+    QUANTILE = "quantile"
+    QUANTILE_P95 = "quantile_p95"
+
+
+@dataclass(frozen=True, slots=True)
+class Lineup:
+    """Settings shared by all strategies; each takes the fields that it uses.
+
+    Attributes:
+        buckets: most buckets, where edges are computed.
+        edges_by: how they are computed.
+        quantiles: of the edges, for ``quantile`` and ``quantile_p95``; None: 1/K .. K/K, and 1/K .. (K-1)/K.
+        bucket_edges: given edges, which win over all of the above.
+        bucket_widths: given widths, with given edges only.
+        rows, token_budget, max_rows, max_length, overflow, oversize, pad_to, row_multiple, length_multiple: as in
+            ``BatchPolicy``.
+    """
+
+    buckets: int = DEFAULT_BUCKETS
+    edges_by: EdgesBy = EdgesBy.OPTIMAL
+    quantiles: tuple[float, ...] | None = None
+    bucket_edges: tuple[int, ...] | None = None
+    bucket_widths: tuple[int, ...] | None = None
+    rows: int = DEFAULT_ROWS
+    token_budget: int = DEFAULT_TOKEN_BUDGET
+    max_rows: int = DEFAULT_MAX_ROWS
+    max_length: int | None = None
+    overflow: Overflow = Overflow.ERROR
+    oversize: Oversize = Oversize.ERROR
+    pad_to: PadTo = PadTo.EDGE
+    row_multiple: int = 1
+    length_multiple: int = 1
+
+    def edges(self, histogram: LengthHistogram) -> Edges:
+        """The bucket edges on these lengths, computed on capped lengths unless they are given."""
+        if self.bucket_edges is not None:
+            return Edges(edges=self.bucket_edges, widths=self.bucket_widths, asked=len(self.bucket_edges))
+        capped = histogram.capped(self.max_length)
+        match choice("edges_by", self.edges_by, EdgesBy):
+            case EdgesBy.OPTIMAL:
+                return optimal_edges(capped, self.buckets, length_multiple=self.length_multiple)
+            case EdgesBy.QUANTILE:
+                return equal_quantile_edges(capped, self.buckets) if self.quantiles is None else quantile_edges(capped, self.quantiles)
+            case EdgesBy.QUANTILE_P95:
+                inner = self.quantiles or tuple(k / self.buckets for k in range(1, self.buckets))
+                return quantile_p95_edges(capped, inner)
+
+    def policy(self, strategy: Strategy, edges: Edges | None) -> BatchPolicy:
+        """The policy of one strategy; ``edges`` may be None for those without buckets."""
+        return BatchPolicy(
+            strategy=strategy,
+            rows=self.rows,
+            bucket_edges=None if edges is None else edges.edges,
+            bucket_widths=None if edges is None else edges.widths,
+            token_budget=self.token_budget,
+            max_rows=self.max_rows,
+            max_length=self.max_length,
+            overflow=self.overflow,
+            oversize=self.oversize,
+            pad_to=PadTo.EDGE if strategy is Strategy.BUCKET_GRAPH else self.pad_to,
+            row_multiple=self.row_multiple,
+            length_multiple=self.length_multiple,
+        )
+
+
+def policies(
+    histogram: LengthHistogram, lineup: Lineup, strategies: Iterable[Strategy | str] = tuple(Strategy)
+) -> tuple[BatchPolicy, ...]:
+    """The policies of the strategies asked for; edges are computed once, and only if a bucket strategy is among them.
+
+    Raises:
+        PolicyError, EdgesError: a setting that one of these strategies uses is wrong, or a strategy does not exist.
+    """
+    keys = [choice("strategy", s, Strategy) for s in strategies]
+    needs_edges = any(STRATEGIES[k].batching is Batching.BUCKETS for k in keys)
+    edges = lineup.edges(histogram) if needs_edges else None
+    return tuple(lineup.policy(k, edges) for k in keys)
