@@ -38,10 +38,13 @@ def ending(path: str) -> str:
 
 def is_frame(table: Any) -> bool:
     """Whether this is a pandas, polars or Arrow table, seen without importing any of them."""
-    package = type(table).__module__.partition(".")[0]
-    return (package in ("pandas", "polars") and hasattr(table, "columns")) or (
-        package not in ("pandas", "polars") and hasattr(table, "schema")
-    )
+    for cls in type(table).__mro__:
+        package = cls.__module__.partition(".")[0]
+        if package in ("pandas", "polars"):
+            return any(c.__name__ in ("DataFrame", "LazyFrame") for c in type(table).__mro__)
+        if package == "pyarrow":
+            return hasattr(table, "schema")
+    return False
 
 
 def columns_of(frame: Any) -> list[str]:
@@ -55,10 +58,9 @@ def columns_of(frame: Any) -> list[str]:
 
 def project(frame: Any, user: str) -> Any:
     """The frame with the user column alone, so that no other one is even looked at."""
-    package = type(frame).__module__.partition(".")[0]
-    if package == "pandas":
+    if hasattr(frame, "loc"):  # pandas
         return frame[[user]]
-    if package == "polars" or hasattr(frame, "num_columns"):  # Arrow tables and record batches
+    if hasattr(frame, "select") or hasattr(frame, "num_columns"):  # polars, Arrow tables and record batches
         return frame.select([user])
     return frame  # Arrow datasets and readers: DuckDB asks them for the columns that it needs
 
@@ -73,7 +75,7 @@ def read_call(table: Any, user: str) -> ReadCall | None:
         if is_frame(table):
             return None
         raise DataFileError(
-            f"cannot count events of a {type(table).__name__}: pass a path (Parquet, CSV, a glob) or a pandas, polars "
+            f"cannot count events in a value of type {type(table).__name__}: pass a path (Parquet, CSV, a glob) or a pandas, polars "
             f"or Arrow table with a column {user!r}."
         )
     name = os.fspath(table)
@@ -82,6 +84,8 @@ def read_call(table: Any, user: str) -> ReadCall | None:
             raise DataFileError(f"no Parquet file in folder {name!r}: pass a file, or a glob such as 'logs/*.csv'.")
         return ReadCall("read_parquet(?)", f"{glob.escape(name.rstrip('/'))}/**/*.parquet")
     if Path(name).exists():
+        if Path(name).stat().st_size == 0:
+            raise DataFileError(f"{name!r} is empty: an event table has a header line and one row an event.")
         path = glob.escape(name)  # a file whose name looks like a glob is still that one file
     elif "://" in name or glob.has_magic(name):
         path = name  # DuckDB says so where nothing is there

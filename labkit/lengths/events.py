@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 _INTEGERS = frozenset(
     {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT"}
 )
+_MAX_MESSAGE = 300
 _FLOATS = frozenset({"FLOAT", "DOUBLE"})
 
 # count(happened) skips the rows of the users table; at most one group is NULL, so that max() picks its figures
@@ -108,7 +110,7 @@ def _connection() -> Iterator[DuckDBPyConnection]:
             try:
                 yield connection
             except duckdb.Error as error:
-                raise DataFileError(f"DuckDB cannot read this table: {_first_line(error)}") from error
+                raise DataFileError(f"DuckDB cannot read this table: {_one_line(error)}") from error
 
 
 def _open(connection: DuckDBPyConnection, table: Any, user: str, name: str) -> _Column:
@@ -120,12 +122,7 @@ def _open(connection: DuckDBPyConnection, table: Any, user: str, name: str) -> _
     else:
         have = columns_of(table)
     if have.count(user) != 1:
-        found = "more than one column" if user in have else "no column"
-        kind = "event table" if name == "events" else "users table"
-        raise LengthsError(
-            f"{found} {user!r} in the {kind}: it has {', '.join(map(repr, have)) or 'none'}. "
-            "Name the column that holds the user."
-        )
+        raise LengthsError(_missing(user, have, "event table" if name == "events" else "users table"))
     if not call:
         source, parameters = quoted(name), []
         connection.register(name, project(table, user))
@@ -168,12 +165,23 @@ def _must_cast(events: str, users: str) -> bool:
     return True
 
 
+def _missing(user: str, have: list[str], table: str) -> str:
+    found = "more than one column" if user in have else "no column"
+    fix = "Name the column that holds the user."
+    if len(have) == 1 and any(separator in have[0] for separator in ",;|\t"):
+        fix = "Its lines do not all have as many fields as the first one: mend the file."
+    return f"{found} {user!r} in the {table}: it has {', '.join(map(repr, have)) or 'none'}. {fix}"
+
+
 def _unnamed(rows: int, where: str) -> str:
     return f"{where} for {rows} row{'s' if rows > 1 else ''}: filter them out, or give them an id of their own."
 
 
-def _first_line(error: Exception) -> str:
-    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+def _one_line(error: Exception) -> str:
+    """What DuckDB says, without its advice on its own options and without the query."""
+    text = re.split(r"\n\s*(?:Possible (?:Solution|fixes)|LINE 1:|For more info)", str(error))[0]
+    words = " ".join(text.split())
+    return words if len(words) <= _MAX_MESSAGE else words[:_MAX_MESSAGE] + "..."
 
 
 def quoted(identifier: str) -> str:

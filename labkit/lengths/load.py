@@ -48,15 +48,18 @@ def load_lengths(source: Any, user: str | None = None, users: Any | None = None)
         return _from_name(os.fspath(source), user, users)
     if is_frame(source):
         return LengthHistogram(*count_events(source, user=user or "user_id", users=users))
-    _refuse_users(user, users, f"a {type(source).__name__}")
+    _refuse_users(user, users, f"a value of type {type(source).__name__}")
     if isinstance(source, LengthHistogram):
         return source
     try:
-        return LengthHistogram.from_lengths(source)
-    except (TypeError, ValueError) as error:
-        if isinstance(error, LengthsError):
-            raise
-        raise DataFileError(f"cannot read lengths from a {type(source).__name__}: pass {_KINDS}.") from error
+        array = np.asarray(source)
+    except (TypeError, ValueError):  # a ragged list, or an object that says no
+        array = np.array(None)
+    if array.ndim == 0:
+        raise DataFileError(
+            f"cannot read lengths from a value of type {type(source).__name__}: pass a preset's name, {_KINDS}."
+        )
+    return LengthHistogram.from_lengths(array)
 
 
 def read_lengths_npy(path: str | os.PathLike[str]) -> NDArray[Any]:
@@ -100,6 +103,8 @@ def _from_name(name: str, user: str | None, users: Any | None) -> LengthHistogra
     if find_preset(name):
         _refuse_users(user, users, f"preset {name!r}")
         return preset(name)
+    if not name:  # which would mean the folder that we are in
+        raise DataFileError(_nothing_there(name))
     kind = ending(name)
     if kind == ".json":
         raise DataFileError(

@@ -97,17 +97,14 @@ def preset_names() -> tuple[str, ...]:
 def find_preset(name: str) -> Preset | None:
     """The preset of that key or file stem, in any case, with ``-`` or ``_``; None where there is none."""
     wanted = _plain(name)
-    for entry in PRESETS:
-        if wanted in (_plain(entry.key), _plain(Path(entry.file or "").stem)):
-            return entry
-    return None
+    return next((entry for entry in PRESETS if wanted in _spellings(entry)), None)
 
 
 def closest(name: str) -> str | None:
     """The key that ``name`` may have been meant to be; None where nothing is near."""
-    spellings = {_plain(spelling): e.key for e in PRESETS for spelling in (e.key, Path(e.file or "").stem) if spelling}
-    near = difflib.get_close_matches(_plain(name), spellings, n=1)
-    return spellings[near[0]] if near else None
+    keys = {spelling: entry.key for entry in PRESETS for spelling in _spellings(entry)}
+    near = difflib.get_close_matches(_plain(name), keys, n=1)
+    return keys[near[0]] if near else None
 
 
 def preset(name: str) -> LengthHistogram:
@@ -128,8 +125,7 @@ def preset(name: str) -> LengthHistogram:
         raise DataFileError(f"no preset {name!r}: {hint}presets are {', '.join(preset_names())}.")
     if entry.file is None:
         return industrial_histogram()
-    path = _checked_file(entry.file)
-    return LengthHistogram.from_csv(path)
+    return LengthHistogram.from_csv(_checked_file(entry.file))
 
 
 def industrial_histogram() -> LengthHistogram:
@@ -192,6 +188,11 @@ def _checksum(folder: Path, name: str) -> str:
             if listed == name:
                 return digest
     raise DataFileError(f"no checksum of {name} in {sums}: restore that file, or install labkit again.")
+
+
+def _spellings(entry: Preset) -> list[str]:
+    """The key and, where there is a file, its stem."""
+    return [_plain(entry.key), *([_plain(Path(entry.file).stem)] if entry.file else [])]
 
 
 def _plain(name: str) -> str:
