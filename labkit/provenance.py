@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -34,8 +35,12 @@ class Figure:
     reason: str | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a figure without an origin, and a missing one without a reason."""
+        """Refuse a figure without an origin, one that is no number, and a missing one without a reason."""
         if self.value is None and not self.reason:
             raise ValueError(f"a figure without a value needs a reason (unit {self.unit!r})")
+        if self.value is not None and not math.isfinite(self.value):
+            raise ValueError(
+                f"a figure that is {self.value} does not exist: use None with a reason (unit {self.unit!r})"
+            )
         if self.value is not None and self.origin is None:
             raise ValueError(f"figure {self.value!r} {self.unit} has no origin; use one of {[str(o) for o in Origin]}")

@@ -12,11 +12,11 @@ _COUNT_STEPS = ((10**12, "T"), (10**9, "G"), (10**6, "M"), (10**3, "k"))
 
 
 def format_count(value: float) -> str:
-    """Write a count with three significant digits: ``943``, ``1.47 M``, ``12 345`` becomes ``12.3 k``.
+    """Write a count with three significant digits: ``1.47 M``, ``12 345`` becomes ``12.3 k``.
 
-    Counts under 10 000 are written in full; an estimate keeps one digit after the point there.
+    Counts under 10 000 are written in full, ``943``; an estimate keeps one digit after the point there.
     """
-    if abs(value) < 10_000:
+    if abs(value) < 9_999.95:
         return f"{value:,.0f}".replace(",", " ") if float(value).is_integer() else f"{value:,.1f}".replace(",", " ")
     for step, suffix in _COUNT_STEPS:
         # 999 950 would round to "1000 k": hand it to the next larger step
@@ -44,6 +44,6 @@ def format_share(value: float) -> str:
 def format_bytes(value: float) -> str:
     """Write bytes in decimal units: ``1.5e9`` -> ``1.50 GB``."""
     for step, suffix in ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
-        if abs(value) >= step:
+        if abs(value) >= step * 0.999995:  # 999 999 would round to "1000.00 kB"
             return f"{value / step:.2f} {suffix}"
     return f"{value:.0f} B"
