@@ -31,6 +31,19 @@ class EdgesBy(StrEnum):
     QUANTILE_P95 = "quantile_p95"
 
 
+_SHARED = (
+    "rows",
+    "token_budget",
+    "max_rows",
+    "max_length",
+    "overflow",
+    "oversize",
+    "pad_to",
+    "row_multiple",
+    "length_multiple",
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Lineup:
     """Settings shared by all strategies; each takes the fields that it uses.
@@ -76,20 +89,13 @@ class Lineup:
 
     def policy(self, strategy: Strategy, edges: Edges | None) -> BatchPolicy:
         """The policy of one strategy; ``edges`` may be None for those without buckets."""
-        return BatchPolicy(
-            strategy=strategy,
-            rows=self.rows,
-            bucket_edges=None if edges is None else edges.edges,
-            bucket_widths=None if edges is None else edges.widths,
-            token_budget=self.token_budget,
-            max_rows=self.max_rows,
-            max_length=self.max_length,
-            overflow=self.overflow,
-            oversize=self.oversize,
-            pad_to=PadTo.EDGE if strategy is Strategy.BUCKET_GRAPH else self.pad_to,
-            row_multiple=self.row_multiple,
-            length_multiple=self.length_multiple,
-        )
+        values = {name: getattr(self, name) for name in _SHARED}
+        if edges is not None:
+            values |= {"bucket_edges": edges.edges, "bucket_widths": edges.widths}
+        if strategy is Strategy.BUCKET_GRAPH:
+            values["pad_to"] = PadTo.EDGE  # a graph replays one shape
+        used = STRATEGIES[strategy].fields
+        return BatchPolicy(strategy, **{name: value for name, value in values.items() if name in used})
 
 
 def policies(
