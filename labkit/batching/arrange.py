@@ -1,4 +1,4 @@
-"""The array work of an epoch plan: group, shuffle, cut and gather, in chunks, so that no temporary is larger than needed."""
+"""The array work of an epoch plan: group, shuffle, cut and gather, in chunks, so that temporaries stay small."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _group_ids(lengths: NDArray[np.integer], groups: Groups) -> NDArray[np.integ
     """(N,) group of each sequence in the smallest unsigned type; K for dropped ones."""
     many = groups.edges.size
     kind = np.uint8 if many < 2**8 else np.uint16 if many < 2**16 else np.int64
-    ids = np.empty(lengths.size, dtype=kind)
+    ids: NDArray[np.integer] = np.empty(lengths.size, dtype=kind)
     longest = int(lengths.max())
     table = None
     if longest < min(_TABLE_LIMIT, 8 * lengths.size):

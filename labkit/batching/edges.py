@@ -147,7 +147,8 @@ def _row_costs(widths: NDArray[np.int64], cost: RowCost | None) -> NDArray[Any]:
     if falls.size:
         i = int(falls[0])
         raise EdgesError(
-            f"cost must not decrease with the length: {prices[i]} at length {widths[i]}, {prices[i + 1]} at {widths[i + 1]}."
+            f"cost must not decrease with the length: {prices[i]} at length {widths[i]}, "
+            f"{prices[i + 1]} at {widths[i + 1]}."
         )
     return prices.astype(np.int64 if prices.dtype.kind in "iu" else np.float64)
 

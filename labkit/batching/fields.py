@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterable
 from enum import StrEnum
+from itertools import pairwise
 from typing import Any, TypeVar
 
 from labkit.errors import EdgesError, PolicyError
@@ -49,11 +50,15 @@ def edges(value: Any) -> tuple[int, ...]:
     numbers = _whole_numbers("bucket_edges", value)
     if not numbers:
         raise EdgesError("bucket_edges are empty: give at least one edge, the longest length.")
-    for i, (low, high) in enumerate(zip(numbers, numbers[1:], strict=False)):
+    for i, (low, high) in enumerate(pairwise(numbers)):
         if high == low:
-            raise EdgesError(f"bucket_edges must be strictly increasing: {high} is repeated (positions {i} and {i + 1}).")
+            raise EdgesError(
+                f"bucket_edges must be strictly increasing: {high} is repeated (positions {i} and {i + 1})."
+            )
         if high < low:
-            raise EdgesError(f"bucket_edges must be strictly increasing: {high} follows {low} at position {i + 1}. Sort them.")
+            raise EdgesError(
+                f"bucket_edges must be strictly increasing: {high} follows {low} at position {i + 1}. Sort them."
+            )
     return numbers
 
 
@@ -61,7 +66,9 @@ def widths(value: Any, bucket_edges: tuple[int, ...]) -> tuple[int, ...]:
     """Return bucket widths as a tuple of ints: one for each edge, 1 <= width <= edge."""
     numbers = _whole_numbers("bucket_widths", value)
     if len(numbers) != len(bucket_edges):
-        raise EdgesError(f"bucket_widths need one width per edge: got {len(numbers)} widths for {len(bucket_edges)} edges.")
+        raise EdgesError(
+            f"bucket_widths need one width per edge: got {len(numbers)} widths for {len(bucket_edges)} edges."
+        )
     for i, (width, edge) in enumerate(zip(numbers, bucket_edges, strict=True)):
         if width > edge:
             raise EdgesError(f"bucket_widths[{i}] = {width} is above its edge {edge}: a width is at most its edge.")

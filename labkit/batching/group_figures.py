@@ -63,7 +63,9 @@ def group_figures(groups: Groups, histogram: LengthHistogram) -> tuple[GroupFigu
     truncated = histogram.count_sums[bounds[1:]] - histogram.count_sums[cuts]
     kept = histogram.event_sums[cuts] - histogram.event_sums[bounds[:-1]] + groups.limits * truncated
     return tuple(
-        _figures(groups, histogram, k, (int(bounds[k]), int(bounds[k + 1])), int(counts[k]), int(kept[k]), int(truncated[k]))
+        _figures(
+            groups, histogram, k, (int(bounds[k]), int(bounds[k + 1])), int(counts[k]), int(kept[k]), int(truncated[k])
+        )
         for k in range(groups.edges.size)
     )
 

@@ -130,9 +130,7 @@ def resolved_cap(policy: BatchPolicy, histogram: LengthHistogram) -> int | None:
     return policy.max_length
 
 
-def _bucket_groups(
-    policy: BatchPolicy, histogram: LengthHistogram, lengths: NDArray[np.integer] | None
-) -> Groups:
+def _bucket_groups(policy: BatchPolicy, histogram: LengthHistogram, lengths: NDArray[np.integer] | None) -> Groups:
     edges, limits = _capped_edges(policy)
     if policy.overflow is Overflow.ERROR:
         _refuse_overflow(int(edges[-1]), policy.max_length, histogram, lengths)
@@ -150,12 +148,11 @@ def _refuse_overflow(
     if longest <= edge:
         return
     above = histogram.sequences - int(histogram.count_sums[np.searchsorted(histogram.values, edge, "right")])
-    where = "" if lengths is None else f" at index {int(np.argmax(lengths > edge))}" if above == 1 else (
-        f", the first at index {int(np.argmax(lengths > edge))}"
-    )
+    where = "" if lengths is None else f", the first at index {int(np.argmax(lengths > edge))}"
     raise PolicyError(
-        f"longest length {longest} > last bucket edge {edge} ({above} of {histogram.sequences} sequences above it{where}): "
-        "raise the last edge, set max_length, or choose overflow 'truncate' or 'drop'."
+        f"longest length {longest} > last bucket edge {edge} "
+        f"({above} of {histogram.sequences} sequences above it{where}): raise the last edge, "
+        "set max_length, or choose overflow 'truncate' or 'drop'."
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -74,7 +75,7 @@ class EpochPlan:
     def __iter__(self) -> Iterator[NDArray[np.int64]]:
         """Index arrays, batch after batch."""
         bounds = self.batch_offsets.tolist()
-        for low, high in zip(bounds, bounds[1:], strict=False):
+        for low, high in pairwise(bounds):
             yield self.order[low:high]
 
     @property

@@ -103,7 +103,12 @@ class BatchPolicy:
                 self._set(name, fields.whole_number(name, getattr(self, name)))
         if "max_length" in used and self.max_length is not None:
             self._set("max_length", fields.whole_number("max_length", self.max_length, most=MAX_LENGTH))
-        for name, options in (("overflow", Overflow), ("oversize", Oversize), ("pad_to", PadTo), ("batch_order", BatchOrder)):
+        for name, options in (
+            ("overflow", Overflow),
+            ("oversize", Oversize),
+            ("pad_to", PadTo),
+            ("batch_order", BatchOrder),
+        ):
             if name in used:
                 self._set(name, fields.choice(name, getattr(self, name), options))
         for name in ("shuffle", "drop_last"):
@@ -114,14 +119,18 @@ class BatchPolicy:
 
     def _check_buckets(self) -> None:
         if self.bucket_edges is None:
-            raise PolicyError(f"strategy {self.strategy} needs bucket_edges: pass optimal_edges(histogram, buckets).edges.")
+            raise PolicyError(
+                f"strategy {self.strategy} needs bucket_edges: pass optimal_edges(histogram, buckets).edges."
+            )
         self._set("bucket_edges", fields.edges(self.bucket_edges))
         if self.bucket_widths is not None:
             self._set("bucket_widths", fields.widths(self.bucket_widths, self.bucket_edges))
         if self.static_shapes is not None:
             self._set("static_shapes", fields.flag("static_shapes", self.static_shapes))
         if self.strategy is Strategy.BUCKET_GRAPH and self.static_shapes is False:
-            raise PolicyError("bucket_graph needs static_shapes: a CUDA graph replays one shape. Use bucket_budget without.")
+            raise PolicyError(
+                "bucket_graph needs static_shapes: a CUDA graph replays one shape. Use bucket_budget without."
+            )
         if self.has_static_shapes and self.pad_to is PadTo.BATCH_MAX:
             raise PolicyError("pad_to='batch_max' makes shapes vary, static_shapes keeps them: choose one of the two.")
 

@@ -62,7 +62,8 @@ def _on_steps(values: NDArray[np.int64], share: NDArray[np.float64], step: float
     place = values / step
     low = np.minimum(np.floor(place).astype(np.int64), steps)
     part = place - low
-    law = np.bincount(low, weights=share * (1 - part), minlength=steps + 2)
-    law += np.bincount(low + 1, weights=share * part, minlength=steps + 2)
+    law = np.zeros(steps + 2)
+    np.add.at(law, low, share * (1 - part))
+    np.add.at(law, low + 1, share * part)
     law[steps] += law[steps + 1]
     return law[: steps + 1]

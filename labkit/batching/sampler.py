@@ -83,8 +83,15 @@ class BucketBatchSampler:
         """
         consumed = whole_number("batches_consumed", batches_consumed, least=0)
         if consumed > len(self.plan):
-            raise PolicyError(f"batches_consumed {consumed} is above the {len(self.plan)} batches of epoch {self.epoch}.")
-        return {"seed": self.seed, "epoch": self.epoch, "batches_consumed": consumed, "sequences": int(self._lengths.size)}
+            raise PolicyError(
+                f"batches_consumed {consumed} is above the {len(self.plan)} batches of epoch {self.epoch}."
+            )
+        return {
+            "seed": self.seed,
+            "epoch": self.epoch,
+            "batches_consumed": consumed,
+            "sequences": int(self._lengths.size),
+        }
 
     def load_state_dict(self, state: dict[str, int]) -> None:
         """Go on where ``state_dict`` was taken, with the same lengths and policy.
@@ -96,10 +103,10 @@ class BucketBatchSampler:
         if missing:
             raise PolicyError(f"sampler state lacks {', '.join(missing)}: pass what state_dict returned.")
         if state["sequences"] != self._lengths.size:
-            raise PolicyError(f"sampler state is of {state['sequences']} sequences, this data set has {self._lengths.size}.")
+            raise PolicyError(
+                f"sampler state is of {state['sequences']} sequences, this data set has {self._lengths.size}."
+            )
         self.seed = whole_number("seed", state["seed"], least=0)
         self.epoch = whole_number("epoch", state["epoch"], least=0)
         self._plan, self._passes = None, 0
         self._consumed = whole_number("batches_consumed", state["batches_consumed"], least=0, most=len(self.plan))
-
-

@@ -33,9 +33,10 @@ def cheapest_cuts(prices: NDArray[Any], count_sums: NDArray[np.int64], buckets: 
         count_sums: (m,) int64, sequences up to and including each length.
         buckets: K, 1 <= K <= m.
 
-    With D_k[j] the least cost of the first j lengths in k runs, D_k[j] = price_j N_j + min_i (D_{k-1}[i] - price_j N_i).
-    The best i never moves left as j grows, so positions solved coarsely bracket those between them: every layer is a few
-    rounds of vectorized minima over short ranges. An i >= j never beats i = j, so no range needs to be clipped.
+    With D_k[j] the least cost of the first j lengths in k runs,
+    D_k[j] = price_j N_j + min_i (D_{k-1}[i] - price_j N_i). The best i never moves left as j grows, so positions
+    solved coarsely bracket those between them: every layer is a few rounds of vectorized minima over short ranges. An
+    i >= j never beats i = j, so no range needs to be clipped.
 
     Leftmost minima give the lexicographically smallest cuts: optimal cut sets of a Monge cost form a lattice.
 
@@ -46,7 +47,7 @@ def cheapest_cuts(prices: NDArray[Any], count_sums: NDArray[np.int64], buckets: 
     own = np.concatenate(([prices[0] * 0], prices))  # own[j]: price of a run that ends with the j-th length
     best = own * sums  # one run
     curve = [best[m]]
-    choices = []
+    choices: list[NDArray[np.int32]] = []
     rounds = _rounds(m)
     for _ in range(1, buckets):
         choice = _leftmost_minima(best, sums, own, rounds)
@@ -54,8 +55,8 @@ def cheapest_cuts(prices: NDArray[Any], count_sums: NDArray[np.int64], buckets: 
         choices.append(choice.astype(np.int32))
         curve.append(best[m])
     ends = [m]
-    for choice in reversed(choices):
-        ends.append(int(choice[ends[-1]]))
+    for layer in reversed(choices):
+        ends.append(int(layer[ends[-1]]))
     return Cuts(cuts=np.array(ends[::-1], dtype=np.int64) - 1, curve=np.array(curve))
 
 
@@ -103,4 +104,5 @@ def _solve(
     candidates += np.arange(ends[-1])
     values = best[candidates] - own[owner] * sums[candidates]
     hits = np.flatnonzero(values == np.minimum.reduceat(values, starts)[owner])
-    return candidates[hits[np.searchsorted(hits, starts)]]
+    first: NDArray[np.int64] = candidates[hits[np.searchsorted(hits, starts)]]
+    return first

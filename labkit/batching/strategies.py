@@ -60,7 +60,12 @@ _PADDED = ("length_multiple", "shuffle", "drop_last")
 
 
 def _spec(
-    strategy: Strategy, title: str, batching: Batching, *fields: str, layout: Layout = Layout.PADDED, launch: str = "eager"
+    strategy: Strategy,
+    title: str,
+    batching: Batching,
+    *fields: str,
+    layout: Layout = Layout.PADDED,
+    launch: str = "eager",
 ) -> StrategySpec:
     return StrategySpec(strategy, title, batching, layout, launch, frozenset(fields))
 
@@ -69,8 +74,17 @@ STRATEGIES: dict[Strategy, StrategySpec] = {
     s.strategy: s
     for s in (
         _spec(Strategy.PAD_MAX, "pad to the longest of all", Batching.FIXED_ROWS, "rows", *_PADDED),
-        _spec(Strategy.PAD_RECENT, "keep the most recent, pad to the cap", Batching.FIXED_ROWS, "rows", "max_length", *_PADDED),
-        _spec(Strategy.PAD_BATCH, "pad to the longest of the batch", Batching.FIXED_ROWS, "rows", "max_length", *_PADDED),
+        _spec(
+            Strategy.PAD_RECENT,
+            "keep the most recent, pad to the cap",
+            Batching.FIXED_ROWS,
+            "rows",
+            "max_length",
+            *_PADDED,
+        ),
+        _spec(
+            Strategy.PAD_BATCH, "pad to the longest of the batch", Batching.FIXED_ROWS, "rows", "max_length", *_PADDED
+        ),
         _spec(Strategy.BUCKET_ROWS, "buckets, fixed rows", Batching.BUCKETS, "rows", *_EDGES, *_PADDED),
         _spec(Strategy.BUCKET_BUDGET, "buckets, token budget", Batching.BUCKETS, *_BUDGET, *_PADDED),
         _spec(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from labkit.batching.events import jagged_figures
-from labkit.batching.groups import Groups, resolve_groups
 from labkit.batching.group_figures import GroupFigures, group_figures
+from labkit.batching.groups import Groups, resolve_groups
 from labkit.batching.policy import BatchPolicy, PadTo
 from labkit.batching.strategies import Batching
 from labkit.lengths.histogram import LengthHistogram

@@ -1,4 +1,4 @@
-"""Lineup: one set of settings, and the policy that each strategy makes of it, so that all are compared on equal terms."""
+"""Lineup: one set of settings and the policy that each strategy makes of it, to compare all on equal terms."""
 
 from __future__ import annotations
 
@@ -82,7 +82,11 @@ class Lineup:
             case EdgesBy.OPTIMAL:
                 return optimal_edges(capped, self.buckets, length_multiple=self.length_multiple)
             case EdgesBy.QUANTILE:
-                return equal_quantile_edges(capped, self.buckets) if self.quantiles is None else quantile_edges(capped, self.quantiles)
+                return (
+                    equal_quantile_edges(capped, self.buckets)
+                    if self.quantiles is None
+                    else quantile_edges(capped, self.quantiles)
+                )
             case EdgesBy.QUANTILE_P95:
                 inner = self.quantiles or tuple(k / self.buckets for k in range(1, self.buckets))
                 return quantile_p95_edges(capped, inner)
