@@ -75,8 +75,8 @@ def read_call(table: Any, user: str) -> ReadCall | None:
         if is_frame(table):
             return None
         raise DataFileError(
-            f"cannot count events in a value of type {type(table).__name__}: pass a path (Parquet, CSV, a glob) or a pandas, polars "
-            f"or Arrow table with a column {user!r}."
+            f"cannot count events in a value of type {type(table).__name__}: pass a path (Parquet, CSV, a glob) or a "
+            f"pandas, polars or Arrow table with a column {user!r}."
         )
     name = os.fspath(table)
     if Path(name).is_dir():
