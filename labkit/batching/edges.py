@@ -14,6 +14,7 @@ from labkit.batching import segmentation
 from labkit.batching.fields import whole_number
 from labkit.errors import EdgesError
 from labkit.lengths.histogram import LengthHistogram
+from labkit.lengths.validate import MAX_LENGTH
 
 #: Cost of one row of a given length: (m,) int64 ascending -> (m,) non-decreasing.
 RowCost = Callable[[NDArray[np.int64]], NDArray[Any]]
@@ -112,20 +113,21 @@ def optimal_edges(
         length_multiple: widths are rounded up to it before they are costed.
 
     Returns:
-        At most K edges, observed lengths each; ties go to the lexicographically smallest; with the whole curve.
+        At most K edges, observed lengths each; ties go to the lexicographically smallest; with the whole curve. Integer
+        costs are exact, unless their sum is beyond 2**62: then, like float costs, they round as float64 does.
 
     Raises:
-        PolicyError: buckets or length_multiple below 1.
-        EdgesError: a cost that decreases, is negative or not finite.
+        PolicyError: buckets or length_multiple below 1, or a length_multiple above 2**31 - 1.
+        EdgesError: a cost that decreases, is negative or not finite, alone or in sum.
 
     Cost: O(K m log m) vectorized: 4096 lengths and K = 64 in some tens of milliseconds; memory O(K m).
     Source: the cost is Monge (quadrangle inequality), so that optimal cuts are monotone: divide and conquer,
         F. Yao, Efficient Dynamic Programming Using Quadrangle Inequalities, 1980.
     """
     buckets = whole_number("buckets", buckets)
-    multiple = whole_number("length_multiple", length_multiple)
+    multiple = whole_number("length_multiple", length_multiple, most=MAX_LENGTH)
     widths = np.maximum(-(-histogram.values // multiple), 1) * multiple
-    prices = _row_costs(widths, cost)
+    prices = _row_costs(widths, cost, histogram.sequences)
     # lengths of the same price are one candidate: the longest of them
     last = np.flatnonzero(np.append(prices[1:] > prices[:-1], True))
     found = segmentation.cheapest_cuts(prices[last], histogram.count_sums[last + 1], min(buckets, last.size))
@@ -135,7 +137,7 @@ def optimal_edges(
     return Edges(edges=edges, cost=curve[-1], curve=curve, asked=buckets)
 
 
-def _row_costs(widths: NDArray[np.int64], cost: RowCost | None) -> NDArray[Any]:
+def _row_costs(widths: NDArray[np.int64], cost: RowCost | None, sequences: int) -> NDArray[Any]:
     if cost is None:
         return widths
     prices = np.asarray(cost(widths))
@@ -150,7 +152,10 @@ def _row_costs(widths: NDArray[np.int64], cost: RowCost | None) -> NDArray[Any]:
             f"cost must not decrease with the length: {prices[i]} at length {widths[i]}, "
             f"{prices[i + 1]} at {widths[i + 1]}."
         )
-    return prices.astype(np.int64 if prices.dtype.kind in "iu" else np.float64)
+    most = float(prices[-1]) * sequences
+    if not np.isfinite(most):
+        raise EdgesError(f"cost must give numbers whose sum is finite: got {prices[-1]} for {sequences} sequences.")
+    return prices.astype(np.int64 if prices.dtype.kind in "iu" and most < 2.0**62 else np.float64)
 
 
 def _without_empty(histogram: LengthHistogram, candidates: list[int]) -> tuple[int, ...]:

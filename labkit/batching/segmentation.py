@@ -17,7 +17,8 @@ class Cuts:
     """The optimum.
 
     Attributes:
-        cuts: (K,) positions of the last length of each bucket; the last is m - 1.
+        cuts: (K,) positions of the last length of each bucket, increasing; the last is m - 1. Fewer than K where
+            another cut saves less than float prices can show.
         curve: (K,) least cost with at most k buckets, k = 1 .. K.
     """
 
@@ -38,6 +39,8 @@ def cheapest_cuts(prices: NDArray[Any], count_sums: NDArray[np.int64], buckets: 
     solved coarsely bracket those between them: every layer is a few rounds of vectorized minima over short ranges. An
     i >= j never beats i = j, so no range needs to be clipped.
 
+    Float prices round: minima may then be off by that rounding, so that brackets, cuts and curve are kept in order.
+
     Leftmost minima give the lexicographically smallest cuts: optimal cut sets of a Monge cost form a lattice.
 
     Cost: O(K m log m) time, O(K m) memory for the way back; exact in int64 for integer prices.
@@ -57,7 +60,8 @@ def cheapest_cuts(prices: NDArray[Any], count_sums: NDArray[np.int64], buckets: 
     ends = [m]
     for layer in reversed(choices):
         ends.append(int(layer[ends[-1]]))
-    return Cuts(cuts=np.array(ends[::-1], dtype=np.int64) - 1, curve=np.array(curve))
+    cuts = np.unique(ends)
+    return Cuts(cuts=cuts[cuts > 0] - 1, curve=np.minimum.accumulate(curve))
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,8 +92,10 @@ def _leftmost_minima(
     choice = np.zeros(own.size, dtype=np.int64)
     choice[-1] = int(np.argmin(best - own[-1] * sums))
     for part in rounds:
-        choice[part.positions] = _solve(best, sums, own[part.positions], choice[part.left], choice[part.right])
-    return choice
+        low = choice[part.left]
+        high = np.maximum(low, choice[part.right])
+        choice[part.positions] = _solve(best, sums, own[part.positions], low, high)
+    return np.minimum(choice, np.arange(own.size))
 
 
 def _solve(
