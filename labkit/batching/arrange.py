@@ -96,8 +96,11 @@ def batch_widths(
 
 def kept_lengths(lengths: NDArray[np.integer], order: NDArray[np.int64], cap: int | None) -> NDArray[np.integer]:
     """(n,) capped lengths in the given order, in the dtype of ``lengths``."""
-    own = lengths[order]
-    return own if cap is None else np.minimum(own, cap, out=own)
+    own: NDArray[np.integer] = lengths[order]
+    if cap is None or cap > np.iinfo(own.dtype).max:  # above what int8 or uint8 can hold, nothing is cut
+        return own
+    np.minimum(own, cap, out=own)
+    return own
 
 
 def fill_budget(lengths: NDArray[np.integer], budget: int, max_rows: int) -> NDArray[np.int64]:

@@ -98,11 +98,13 @@ class BatchPolicy:
         """Normalize and validate the fields that the strategy uses."""
         self._set("strategy", fields.choice("strategy", self.strategy, Strategy))
         used = self.spec.fields
-        for name in ("rows", "token_budget", "max_rows", "row_multiple", "length_multiple"):
+        for name in ("rows", "token_budget", "max_rows", "row_multiple"):
             if name in used:
                 self._set(name, fields.whole_number(name, getattr(self, name)))
-        if "max_length" in used and self.max_length is not None:
-            self._set("max_length", fields.whole_number("max_length", self.max_length, most=MAX_LENGTH))
+        for name in ("max_length", "length_multiple"):
+            value = getattr(self, name)
+            if name in used and not (name == "max_length" and value is None):
+                self._set(name, fields.whole_number(name, value, most=MAX_LENGTH))
         for name, options in (
             ("overflow", Overflow),
             ("oversize", Oversize),
