@@ -18,10 +18,12 @@ ENV PATH=/usr/local/labkit/bin:$PATH \
     PYTHONUNBUFFERED=1
 
 # First what labkit depends on, for an empty package: this layer is built again only when the requirements change.
+# The plugin that is switched off asks about news and looks for updates.
 WORKDIR /usr/local/src/labkit
 COPY pyproject.toml requirements.lock ./
 RUN mkdir labkit && touch labkit/__init__.py README.md LICENSE \
-    && pip install --no-cache-dir --disable-pip-version-check -c requirements.lock '.[gpu]'
+    && pip install --no-cache-dir --disable-pip-version-check -c requirements.lock '.[gpu]' \
+    && jupyter labextension disable --level=sys_prefix @jupyterlab/apputils-extension:announcements
 
 COPY README.md LICENSE ./
 COPY data data
@@ -38,5 +40,4 @@ HEALTHCHECK --interval=30s --timeout=5s --start-period=30s --retries=3 \
   CMD ["python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:8888/api', timeout=4)"]
 
 # Without JUPYTER_TOKEN, or with an empty one, the server makes up a token of its own: there is no way in without one.
-CMD ["jupyter", "lab", "--no-browser", "--ip=0.0.0.0", "--port=8888", "--ServerApp.port_retries=0", \
-     "--LabApp.news_url=None", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"]
+CMD ["jupyter", "lab", "--no-browser", "--ip=0.0.0.0", "--port=8888", "--ServerApp.port_retries=0"]

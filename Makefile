@@ -8,9 +8,10 @@ BIN := .venv/bin
 STAMP := .venv/.setup-done
 # what only the tests need: the command that must be there, the Debian/Ubuntu package that brings it
 TEST_TOOLS := chromium:chromium g++:g++ node:nodejs
-# no look-ups on the network by JupyterLab itself; root is refused by default
-LAB_FLAGS := --LabApp.news_url=None --LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate \
-             $(shell [ "$$(id -u)" = 0 ] && echo --allow-root)
+# Jupyter refuses to run as root unless told
+LAB_FLAGS := $(shell [ "$$(id -u)" = 0 ] && echo --allow-root)
+# the plugin that asks about news and looks for updates
+QUIET_LAB := labextension disable --level=sys_prefix @jupyterlab/apputils-extension:announcements
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
@@ -22,12 +23,13 @@ help: ## list the targets
 setup: $(STAMP) ## install labkit and what it needs into .venv (no root; done once, then again when the requirements change)
 
 $(STAMP): pyproject.toml requirements.lock
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-	  { echo "setup: Python >= 3.11 is needed, $(PYTHON) is $$($(PYTHON) --version 2>&1). Point at another: make PYTHON=python3.12 setup" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
+	  { echo "setup: Python >= 3.11 is needed, $(PYTHON) is: $$($(PYTHON) --version 2>&1 || true). Name another: make PYTHON=python3.12 setup" >&2; exit 1; }
 	@[ -x $(BIN)/pip ] || $(PYTHON) -m venv --clear .venv || \
 	  { echo "setup: $(PYTHON) cannot make a virtual environment. On Debian/Ubuntu: sudo apt-get install python3-venv" >&2; exit 1; }
 	@echo "setup: installing into .venv (the first time takes a few minutes)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements.lock -e '.[gpu,dev]'
+	@$(BIN)/jupyter $(QUIET_LAB) >/dev/null 2>&1
 	@touch $@
 
 setup-tests: setup ## install what only the tests need: Chromium, a C++ compiler, node

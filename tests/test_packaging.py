@@ -40,7 +40,7 @@ def refused_by(python: str) -> dict[str, str]:
     for name, version in locked_versions().items():
         try:
             metadata = importlib.metadata.metadata(name)
-        except importlib.metadata.PackageNotFoundError:  # what a past dependency brought; harmless
+        except importlib.metadata.PackageNotFoundError:  # locked, and not installed here
             continue
         wanted = metadata["Requires-Python"] or ""
         if metadata["Version"].split("+")[0] == version and not SpecifierSet(wanted).contains(python):
