@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import gzip
-import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from labkit.errors import DataFileError, LabkitError, LengthsError, MissingPackageError
+from labkit.errors import LengthsError
 from labkit.lengths.events import count_events
 from labkit.lengths.histogram import LengthHistogram
 
@@ -224,144 +223,6 @@ def test_ids_written_in_two_ways_are_refused(tmp_path: Path) -> None:
         "no user of the event table (BIGINT) is in the users table (VARCHAR): write the ids of column 'user_id' the "
         "same way in both."
     )
-
-
-# --- refusals
-
-
-@pytest.mark.parametrize(
-    ("table", "rows"),
-    [
-        (pa.table({"user_id": [1, None, None]}), "2 rows"),
-        (pd.DataFrame({"user_id": [1.0, np.nan]}), "1 row"),
-        (pl.DataFrame({"user_id": [1.0, float("nan"), None]}), "2 rows"),
-        (pd.DataFrame({"user_id": ["a", None]}), "1 row"),
-    ],
-    ids=["null", "pandas nan", "polars nan and null", "text"],
-)
-def test_rows_without_a_user_are_refused_with_their_number(table: Any, rows: str) -> None:
-    end = f"has no value in 'user_id' for {rows}: filter them out, or give them an id of their own."
-    with pytest.raises(LengthsError) as events:
-        counted(table)
-    assert str(events.value) == f"the event table {end}"
-    with pytest.raises(LengthsError) as users:
-        counted(table.dropna() if isinstance(table, pd.DataFrame) else table[:1], users=table)
-    assert str(users.value) == f"the users table {end}"
-
-
-def test_an_empty_field_of_a_csv_is_a_missing_user(tmp_path: Path) -> None:
-    with pytest.raises(LengthsError, match="no value in 'user_id' for 2 rows"):
-        counted(text(tmp_path / "e.csv", 'user_id,v\na,1\n,2\n"",3\n'))
-
-
-def test_a_file_of_a_glob_without_the_column_is_refused(tmp_path: Path) -> None:
-    text(tmp_path / "1.csv", "user_id,v\na,b\n")
-    text(tmp_path / "2.csv", "user,v\na,b\n")
-    with pytest.raises(LengthsError, match="no value in 'user_id' for 1 row"):
-        counted(f"{tmp_path}/*.csv")
-    parquet(tmp_path / "1.parquet", user_id=[1])
-    parquet(tmp_path / "2.parquet", user=[1])
-    with pytest.raises(DataFileError, match="user_id"):
-        counted(f"{tmp_path}/*.parquet")
-
-
-def tables_without_the_column(tmp_path: Path) -> Iterator[Any]:
-    yield parquet(tmp_path / "e.parquet", user=[1], item=[2])
-    yield text(tmp_path / "e.csv", "user,item\n1,2\n")
-    yield pd.DataFrame({"user": [1], "item": [2]})
-    yield pl.LazyFrame({"user": [1], "item": [2]})
-    yield pa.table({"user": [1], "item": [2]})
-
-
-def test_a_missing_column_is_refused_with_those_there_are(tmp_path: Path) -> None:
-    for table in tables_without_the_column(tmp_path):
-        with pytest.raises(LengthsError) as events:
-            counted(table)
-        end = "it has 'user', 'item'. Name the column that holds the user."
-        assert str(events.value) == f"no column 'user_id' in the event table: {end}"
-        with pytest.raises(LengthsError) as users:
-            counted(pa.table({"user_id": [1]}), users=table)
-        assert str(users.value) == f"no column 'user_id' in the users table: {end}"
-
-
-def test_a_column_given_twice_is_refused() -> None:
-    frame = pd.DataFrame([[1, 2]], columns=["user_id", "user_id"])
-    with pytest.raises(LengthsError) as refused:
-        counted(frame)
-    assert str(refused.value).startswith("more than one column 'user_id' in the event table: it has 'user_id', ")
-
-
-@pytest.mark.parametrize("rows", ["1,2\n3\n", "1,2\n3,4,5\n"], ids=["short", "long"])
-def test_ragged_lines_are_refused(tmp_path: Path, rows: str) -> None:
-    with pytest.raises(LengthsError) as early:
-        counted(text(tmp_path / "e.csv", f"user_id,v\n{rows}"))
-    assert str(early.value) == (
-        "no column 'user_id' in the event table: it has 'user_id,v'. Its lines do not all have as many fields as the "
-        "first one: mend the file."
-    )
-    with pytest.raises(DataFileError, match=r"CSV Error on Line: 60003 .*Expected Number of Columns: 2") as late:
-        counted(text(tmp_path / "e.csv", "user_id,v\n" + "7,1\n" * 60_000 + rows))
-    assert "\n" not in str(late.value)
-
-
-def test_a_table_without_rows_is_refused(tmp_path: Path) -> None:
-    for table in (pa.table({"user_id": pa.array([], pa.int64())}), text(tmp_path / "e.csv", "user_id,v\n")):
-        with pytest.raises(LengthsError) as refused:
-            counted(table)
-        assert str(refused.value) == (
-            "the event table has no rows: at least one event, or a table of users, is needed."
-        )
-
-
-def test_files_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
-    cases = {
-        tmp_path / "no.parquet": (
-            f"file not found: '{tmp_path / 'no.parquet'}'. Check the path, from folder '{Path.cwd()}'."
-        ),
-        f"{tmp_path}/no*.parquet": (
-            f'DuckDB cannot read this table: IO Error: No files found that match the pattern "{tmp_path}/no*.parquet"'
-        ),
-        text(tmp_path / "bad.parquet", "this is no Parquet file at all"): (
-            f"DuckDB cannot read this table: Invalid Input Error: No magic bytes found at end of file "
-            f"'{tmp_path / 'bad.parquet'}'"
-        ),
-        text(tmp_path / "e.csv", ""): (
-            f"'{tmp_path / 'e.csv'}' is empty: an event table has a header line and one row an event."
-        ),
-        text(tmp_path / "e.xlsx", "x"): (
-            f"cannot tell what '{tmp_path / 'e.xlsx'}' is: an event table ends in .parquet, .pq, .parq, .csv, .tsv, "
-            ".txt (CSV also with .gz or .zst)."
-        ),
-    }
-    for table, message in cases.items():
-        with pytest.raises(DataFileError) as refused:
-            counted(table)
-        assert str(refused.value) == message
-
-
-def test_a_folder_without_parquet_files_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataFileError) as refused:
-        counted(tmp_path)
-    assert str(refused.value) == (
-        f"no Parquet file in folder '{tmp_path}': pass a file, or a glob such as 'logs/*.csv'."
-    )
-
-
-def test_something_else_than_a_table_is_refused() -> None:
-    with pytest.raises(DataFileError) as refused:
-        counted([1, 2])
-    assert str(refused.value) == (
-        "cannot count events in a value of type list: pass a path (Parquet, CSV, a glob) or a pandas, polars or Arrow "
-        "table with a column 'user_id'."
-    )
-
-
-def test_without_duckdb_the_error_has_the_install_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "duckdb", None)
-    with pytest.raises(MissingPackageError) as refused:
-        counted(pa.table({"user_id": [1]}))
-    assert str(refused.value) == "event tables are counted by DuckDB, which is not installed: pip install duckdb"
-    assert isinstance(refused.value, LabkitError)
 
 
 def test_nothing_is_left_in_the_working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
