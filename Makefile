@@ -18,7 +18,7 @@ QUIET_LAB := labextension disable --level=sys_prefix @jupyterlab/apputils-extens
 .PHONY: help setup setup-tests lab test test-lint test-unit test-notebooks test-browser report bench clean
 
 help: ## list the targets
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | column -t -s '|' 2>/dev/null || sed -n 's/^\([a-z-]*\):.*## /  make \1  /p' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
 
 setup: $(STAMP) ## install labkit and what it needs into .venv (no root; done once, then again when the requirements change)
 
