@@ -1,0 +1,226 @@
+"""TunedConfig: what was tuned, as one strict JSON file that a training job turns into exactly the batches seen."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sys
+import warnings
+from datetime import UTC, datetime
+from functools import cached_property
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from pydantic import AwareDatetime, ConfigDict, Field, ValidationError, model_validator
+
+from labkit.batching.policy import BatchPolicy
+from labkit.batching.sampler import BucketBatchSampler
+from labkit.batching.what_if import FIGURES, WhatIf, what_if
+from labkit.config.comparison import Comparison, compare, lost_share, truncated_share
+from labkit.config.reading import KIND, SCHEMA_VERSION, first_fault, parse_strictly
+from labkit.config.stored import Stored, StoredFigure, StoredHistogram, StoredPolicy, plain
+from labkit.errors import ConfigError, DataFileError
+from labkit.files import write_text_whole
+from labkit.lengths.histogram import LengthHistogram
+from labkit.provenance import Figure
+
+_UNITS = {"slots": "slots", "largest_batch_slots": "slots", "kept_events": "events", "events_lost": "events"}
+
+_SUMMARY = "A batch policy of labkit, the histogram of the lengths that it was tuned on, and what it cost there."
+
+
+class TunedConfig(Stored):
+    """A batch policy with the lengths that it was tuned on: export, import, and what a training job needs of it.
+
+    Make one with ``from_policy`` or ``load``; the fields are the JSON, one to one. Unknown fields are refused.
+    """
+
+    model_config = ConfigDict(title="TunedConfig", json_schema_extra={"description": _SUMMARY})
+
+    kind: Literal["labkit.tuned_config"]
+    """What this file is."""
+    schema_version: Literal[1]
+    """Version of this format; a reader refuses one above its own."""
+    created: AwareDatetime
+    """When it was tuned, in UTC."""
+    versions: dict[str, str]
+    """Versions of what made it: labkit, python, numpy, and torch where it was loaded."""
+    policy: StoredPolicy
+    """How an epoch is cut into batches."""
+    max_truncated_share: float = Field(ge=0, le=1)
+    """Share of users that may lose events; a consumer whose lengths are cut more often should fall back."""
+    figures: dict[str, StoredFigure]
+    """What the policy costs on the lengths that it was tuned on, each number with its origin."""
+    fingerprint: str
+    """sha256 of the lines ``length,count`` of the histogram in ascending order."""
+    histogram: StoredHistogram
+    """The lengths that it was tuned on."""
+
+    @classmethod
+    def from_policy(
+        cls, histogram: LengthHistogram, policy: BatchPolicy, *, max_truncated_share: float | None = None
+    ) -> Self:
+        """Tie a policy to the lengths that it was tuned on.
+
+        Args:
+            histogram: of those lengths.
+            policy: any policy that runs on them.
+            max_truncated_share: share of users cut above which a consumer should fall back, 0 .. 1. None: half as much
+                again as on these lengths, and one user in a hundred more.
+
+        Raises:
+            PolicyError: the policy does not run on these lengths.
+            ConfigError: a field that cannot be stored, such as a share above 1.
+
+        Cost: one ``what_if``.
+        """
+        scored = what_if(histogram, policy)
+        share = truncated_share(scored, histogram)
+        allowed = min(1.0, 1.5 * share + 0.01) if max_truncated_share is None else plain(max_truncated_share)
+        try:
+            return cls(
+                kind=KIND,
+                schema_version=SCHEMA_VERSION,
+                created=datetime.now(UTC).replace(microsecond=0),
+                versions=_versions(),
+                policy=StoredPolicy.of(policy),
+                max_truncated_share=allowed,
+                figures={name: StoredFigure.of(figure) for name, figure in _figures(scored, histogram).items()},
+                fingerprint=histogram.fingerprint,
+                histogram=StoredHistogram.of(histogram),
+            )
+        except ValidationError as error:
+            known = {"policy": policy.to_dict(), "max_truncated_share": allowed, **policy.to_dict()}
+            raise ConfigError(f"cannot be exported: {first_fault(error, known)}") from None
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        counted = self.length_histogram.fingerprint
+        if counted != self.fingerprint:
+            raise ConfigError(
+                f"fingerprint is {self.fingerprint[:12]!r}..., but the sha256 of histogram is {counted[:12]!r}...: "
+                "one of the two was changed. Export the file again."
+            )
+        what_if(self.length_histogram, self.batch_policy)  # a policy that does not run on its own lengths
+        return self
+
+    # -- file ---------------------------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the JSON whole (a temporary name, then a rename) and return its path.
+
+        Raises:
+            DataFileError: the folder does not exist or cannot be written to; nothing is left behind.
+        """
+        return write_text_whole(path, self.to_json())
+
+    def to_json(self) -> str:
+        """The strict JSON: one line a field, integers as integers, no NaN."""
+        data = self.model_dump(mode="json")
+        lines = [f"  {json.dumps(name)}: {json.dumps(value, allow_nan=False)}" for name, value in data.items()]
+        return "{\n" + ",\n".join(lines) + "\n}\n"
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read and check a file.
+
+        Raises:
+            DataFileError: there is no such file, or it cannot be read.
+            ConfigError: not JSON, not ours, of a future version, or a field that is wrong; the field is named.
+        """
+        name = os.fspath(path)
+        try:
+            text = Path(name).read_text(encoding="utf-8")
+        except FileNotFoundError:
+            raise DataFileError(f"file not found: {name!r}. Check the path, from folder {str(Path.cwd())!r}.") from None
+        except OSError as error:
+            raise DataFileError(f"cannot read {name!r}: {error.strerror or error}.") from error
+        except UnicodeDecodeError as error:
+            raise ConfigError(f"{name!r}: not JSON: byte {error.start} is not UTF-8.") from None
+        try:
+            data = parse_strictly(text)
+            return cls.model_validate_json(text)
+        except ValidationError as error:
+            raise ConfigError(f"{name!r}: {first_fault(error, data)}") from None
+        except ConfigError as error:
+            raise ConfigError(f"{name!r}: {error}") from None
+
+    # -- what a training job needs ------------------------------------------------------------------------------
+
+    @cached_property
+    def batch_policy(self) -> BatchPolicy:
+        """The policy."""
+        return self.policy.restored()
+
+    @cached_property
+    def length_histogram(self) -> LengthHistogram:
+        """The lengths that it was tuned on."""
+        return self.histogram.restored()
+
+    def sampler(self, lengths: ArrayLike, *, seed: int = 0) -> BucketBatchSampler:
+        """The batches: ``DataLoader(dataset, batch_sampler=config.sampler(lengths), collate_fn=config.collate())``.
+
+        Warns with both figures where the lengths are not those that were tuned on, and says when to fall back.
+
+        Args:
+            lengths: (N,) lengths of the data set's sequences, in the order of its indices.
+            seed: of the shuffle.
+
+        Raises:
+            LengthsError, PolicyError: as ``BucketBatchSampler``.
+        """
+        sampler = BucketBatchSampler(lengths, self.batch_policy, seed=seed)
+        found = self.compare(lengths)
+        if not found.same_lengths:
+            warnings.warn(found.message, UserWarning, stacklevel=2)
+        return sampler
+
+    def collate(self, layout: Any = None, **options: Any) -> Any:
+        """What makes tensors of the batches of ``sampler``; see ``labkit.layouts.collate.collate``.
+
+        Args:
+            layout: None is that of the strategy.
+            options: passed on. ``histogram`` is by default that of the tuned lengths; ``pad_max`` and ``pad_recent``
+                without a cap take their width from it, so give that of other lengths where the sampler has them.
+        """
+        from labkit.layouts.collate import collate  # not at the top: it brings torch
+
+        return collate(self.batch_policy, layout, **{"histogram": self.length_histogram, **options})
+
+    def compare(self, lengths: LengthHistogram | ArrayLike) -> Comparison:
+        """What the policy costs on other lengths, beside what it cost on those it was tuned on.
+
+        Raises:
+            LengthsError: lengths that are none.
+
+        Cost: counting the lengths, and two ``what_if``.
+        """
+        now = lengths if isinstance(lengths, LengthHistogram) else LengthHistogram.from_lengths(lengths)
+        return compare(self.length_histogram, now, self.batch_policy, self.max_truncated_share)
+
+
+def _figures(scored: WhatIf, histogram: LengthHistogram) -> dict[str, Figure]:
+    """The figures of a what-if, and the two shares that are always shown together."""
+    found = {
+        name: Figure(
+            plain(getattr(scored, name)), _UNITS.get(name, "1"), scored.provenance[name], scored.reason.get(name)
+        )
+        for name in FIGURES
+    }
+    for name, value, source in (
+        ("truncated_share", truncated_share(scored, histogram), "sequences_truncated"),
+        ("lost_share", lost_share(scored, histogram), "events_lost"),
+    ):
+        found[name] = Figure(value, "1", found[source].origin, found[source].reason)
+    return found
+
+
+def _versions() -> dict[str, str]:
+    found = {"labkit": version("labkit"), "python": platform.python_version(), "numpy": np.__version__}
+    if torch := sys.modules.get("torch"):  # never loaded for its number alone
+        found["torch"] = str(getattr(torch, "__version__", "unknown"))
+    return found

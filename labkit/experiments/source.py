@@ -1,0 +1,55 @@
+"""Where lengths come from at the outside doors: a tuned JSON, which carries its histogram, or anything with lengths."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from labkit.config.tuned import TunedConfig
+from labkit.errors import LengthsError
+from labkit.lengths.histogram import LengthHistogram
+from labkit.lengths.load import load_lengths
+from labkit.lengths.presets import find_preset
+
+
+def open_source(source: Any, user: str | None = None, users: Any | None = None) -> LengthHistogram:
+    """The histogram of a tuned JSON or of whatever ``load_lengths`` accepts, with at least one event in it.
+
+    Args:
+        source: path of a tuned JSON; name of a preset; path of a histogram CSV, an ``.npy`` or an event table; an
+            array, a frame or a histogram.
+        user: column of an event table that names the user.
+        users: table of all users for an event table.
+
+    Raises:
+        ConfigError: a tuned JSON that is broken, of a future version or not ours.
+        DataFileError, LengthsError, MissingPackageError: as ``load_lengths``; all lengths are 0.
+
+    Cost: that of the loader.
+    """
+    tuned = open_tuned(source, user, users)
+    histogram = load_lengths(source, user, users) if tuned is None else tuned.length_histogram
+    if histogram.events == 0:
+        raise LengthsError(
+            f"all {histogram.sequences} sequences have length 0: there is no event to batch. Check what was counted."
+        )
+    return histogram
+
+
+def open_tuned(source: Any, user: str | None = None, users: Any | None = None) -> TunedConfig | None:
+    """The tuned configuration that ``source`` names by its ending ``.json``; None where it names something else.
+
+    Raises:
+        ConfigError, DataFileError: as ``TunedConfig.load``.
+        LengthsError: a user column or table, which a tuned configuration has no use for.
+    """
+    if not isinstance(source, (str, os.PathLike)):
+        return None
+    name = os.fspath(source)
+    if Path(name).suffix.lower() != ".json" or find_preset(name):
+        return None
+    given = "users" if users is not None else "user" if user is not None else None
+    if given:
+        raise LengthsError(f"{given!r} is for event tables (one row an event), and {name!r} is none: leave it out.")
+    return TunedConfig.load(name)
