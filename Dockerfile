@@ -40,4 +40,5 @@ HEALTHCHECK --interval=30s --timeout=5s --start-period=30s --retries=3 \
   CMD ["python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:8888/api', timeout=4)"]
 
 # Without JUPYTER_TOKEN, or with an empty one, the server makes up a token of its own: there is no way in without one.
-CMD ["jupyter", "lab", "--no-browser", "--ip=0.0.0.0", "--port=8888", "--ServerApp.port_retries=0"]
+CMD ["jupyter", "lab", "--no-browser", "--ip=0.0.0.0", "--port=8888", "--ServerApp.port_retries=0", \
+     "--LabApp.default_url=/lab/tree/01_tune_buckets.ipynb"]

@@ -48,7 +48,7 @@ setup-tests: setup ## install what only the tests need: Chromium, a C++ compiler
 	  || { echo "setup-tests: failed. Run: sudo $$install" >&2; exit 1; }
 
 lab: setup ## open JupyterLab on the tuning notebook (LAB_ARGS="--no-browser --port 8890" adds arguments)
-	$(BIN)/jupyter lab $(NOTEBOOK) $(LAB_FLAGS) $(LAB_ARGS)
+	$(BIN)/jupyter lab --LabApp.default_url=/lab/tree/$(NOTEBOOK) $(LAB_FLAGS) $(LAB_ARGS)
 
 test: setup setup-tests test-lint test-unit test-notebooks test-browser ## run everything that needs no GPU, tier by tier
 	@echo "make test: passed all 4 tiers: lint, unit, notebooks, browser"
