@@ -16,6 +16,7 @@ from labkit.batching.policy import BatchPolicy, Overflow, Oversize, PadTo
 from labkit.batching.strategies import Batching, Strategy
 from labkit.errors import PolicyError
 from labkit.lengths.histogram import LengthHistogram
+from labkit.lengths.validate import MAX_LENGTH
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,18 +96,18 @@ class BatchSplit:
 
 
 def resolve_groups(
-    policy: BatchPolicy, histogram: LengthHistogram, lengths: NDArray[np.integer] | None = None
+    policy: BatchPolicy, histogram: LengthHistogram | None, lengths: NDArray[np.integer] | None = None
 ) -> Groups:
     """Resolve a padded policy on given lengths.
 
     Args:
         policy: a policy of a padded strategy.
-        histogram: of the lengths.
+        histogram: of the lengths; None where they are not at hand and the policy alone is to say the shapes.
         lengths: the (N,) lengths themselves where they are at hand, so that an error can name an index.
 
     Raises:
         PolicyError: a length above the last edge with ``overflow='error'``; a width above the token budget with
-            ``oversize='error'``; a strategy without groups (jagged).
+            ``oversize='error'``; a strategy without groups (jagged); no histogram, and a width that depends on it.
 
     Cost: O(K log m).
     """
@@ -115,24 +116,35 @@ def resolve_groups(
     if policy.spec.batching is Batching.BUCKETS:
         return _bucket_groups(policy, histogram, lengths)
     cap = resolved_cap(policy, histogram)
-    longest = histogram.max if cap is None else min(cap, histogram.max)
-    edge = max(1, cap if policy.strategy is Strategy.PAD_RECENT and cap is not None else longest)
+    edge = cap if policy.strategy is Strategy.PAD_RECENT and cap is not None else _longest(policy, cap, histogram)
     pad_to = PadTo.BATCH_MAX if policy.strategy is Strategy.PAD_BATCH else PadTo.EDGE
     return _groups(policy, np.array([edge]), np.array([edge]), cap, np.array([policy.rows]), pad_to=pad_to)
 
 
-def resolved_cap(policy: BatchPolicy, histogram: LengthHistogram) -> int | None:
+def _longest(policy: BatchPolicy, cap: int | None, histogram: LengthHistogram | None) -> int:
+    """The longest capped length, at least 1; of unknown lengths the longest that there can be."""
+    if histogram is None and policy.strategy is Strategy.PAD_MAX:
+        raise PolicyError("pad_max pads to the longest length of the data set, which no policy holds: pass histogram=.")
+    longest = MAX_LENGTH if histogram is None else histogram.max
+    return max(1, longest if cap is None else min(cap, longest))
+
+
+def resolved_cap(policy: BatchPolicy, histogram: LengthHistogram | None) -> int | None:
     """``max_length`` as the strategy means it: none for ``pad_max``, ceil(P99) by default for ``pad_recent``."""
     if "max_length" not in policy.spec.fields:
         return None
     if policy.max_length is None and policy.strategy is Strategy.PAD_RECENT:
+        if histogram is None:
+            raise PolicyError("pad_recent without max_length pads to ceil(P99) of the lengths: pass histogram=")
         return max(1, ceil(histogram.quantile(0.99)))
     return policy.max_length
 
 
-def _bucket_groups(policy: BatchPolicy, histogram: LengthHistogram, lengths: NDArray[np.integer] | None) -> Groups:
+def _bucket_groups(
+    policy: BatchPolicy, histogram: LengthHistogram | None, lengths: NDArray[np.integer] | None
+) -> Groups:
     edges, limits = _capped_edges(policy)
-    if policy.overflow is Overflow.ERROR:
+    if policy.overflow is Overflow.ERROR and histogram is not None:
         _refuse_overflow(int(edges[-1]), policy.max_length, histogram, lengths)
     if policy.strategy is Strategy.BUCKET_ROWS:
         rows = np.full(edges.size, policy.rows)
