@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from labkit.batching.plan import EpochPlan as EpochPlan
     from labkit.batching.plan import plan_epoch as plan_epoch
     from labkit.batching.policy import BatchPolicy as BatchPolicy
-    from labkit.batching.policy import Strategy as Strategy
     from labkit.batching.sampler import BucketBatchSampler as BucketBatchSampler
+    from labkit.batching.strategies import Strategy as Strategy
     from labkit.batching.what_if import WhatIf as WhatIf
     from labkit.batching.what_if import what_if as what_if
     from labkit.config import TunedConfig as TunedConfig
@@ -62,7 +62,7 @@ _ATTRIBUTES = {
     "Origin": "labkit.provenance",
     "PolicyError": "labkit.errors",
     "ShapeError": "labkit.errors",
-    "Strategy": "labkit.batching.policy",
+    "Strategy": "labkit.batching.strategies",
     "TunedConfig": "labkit.config",
     "WhatIf": "labkit.batching.what_if",
     "collate": "labkit.layouts.collate",

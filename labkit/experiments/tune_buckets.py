@@ -1,0 +1,153 @@
+"""Notebook 01: choose buckets and a token budget for one data set, and export what was chosen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from labkit.batching.fields import choice
+from labkit.batching.policy import DEFAULT_ROWS, DEFAULT_TOKEN_BUDGET
+from labkit.batching.strategies import Strategy
+from labkit.config import TunedConfig
+from labkit.errors import DataFileError, PolicyError
+from labkit.experiments.lineup import DEFAULT_BUCKETS, EdgesBy, Lineup
+from labkit.experiments.scores import Score, Scoreboard, score
+from labkit.experiments.source import open_source
+from labkit.lengths import generate
+from labkit.lengths.histogram import LengthHistogram
+
+#: The name of the data set that is generated from ``alpha``, ``sequences`` and ``longest``.
+GENERATED = "generated"
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Everything that notebook 01 can be asked for; its parameters cell, one to one.
+
+    Attributes:
+        preset: name of a data set, or ``generated``.
+        lengths_file: path of a file of lengths or events, which wins over the preset; None: no file.
+        user_column: column that names the user, where the file is an event table.
+        alpha: exponent of the generated power law, > 1.
+        sequences: generated sequences.
+        longest: longest generated length.
+        buckets: most buckets.
+        edges_by: ``optimal``, ``quantile`` or ``quantile_p95``.
+        token_budget: slots (padded) or events (jagged) a batch.
+        rows: sequences a batch in the strategies with fixed rows.
+        max_length: truncation cap; None: no cap.
+        length_multiple: what padded widths are rounded up to.
+        strategy: the one that is exported.
+    """
+
+    preset: str = "ml-100k"
+    lengths_file: str | None = None
+    user_column: str | None = None
+    alpha: float = 1.5
+    sequences: int = 100_000
+    longest: int = 4096
+    buckets: int = DEFAULT_BUCKETS
+    edges_by: EdgesBy = EdgesBy.OPTIMAL
+    token_budget: int = DEFAULT_TOKEN_BUDGET
+    rows: int = DEFAULT_ROWS
+    max_length: int | None = None
+    length_multiple: int = 1
+    strategy: Strategy = Strategy.BUCKET_BUDGET
+
+    def __post_init__(self) -> None:
+        """Accept enums as their keys."""
+        object.__setattr__(self, "edges_by", choice("edges_by", self.edges_by, EdgesBy))
+        object.__setattr__(self, "strategy", choice("strategy", self.strategy, Strategy))
+
+    @property
+    def lineup(self) -> Lineup:
+        """The settings that all strategies share."""
+        return Lineup(
+            buckets=self.buckets,
+            edges_by=self.edges_by,
+            rows=self.rows,
+            token_budget=self.token_budget,
+            max_length=self.max_length,
+            length_multiple=self.length_multiple,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What was found.
+
+    Attributes:
+        config: what was asked.
+        histogram: the lengths.
+        board: the edges and the scores of every strategy.
+    """
+
+    config: Config
+    histogram: LengthHistogram
+    board: Scoreboard
+
+    def save(self, folder: str | Path) -> Path:
+        """Write the chosen strategy as ``tuned.json``; see ``save_tuned``."""
+        return save_tuned(self.histogram, self.board[self.config.strategy], Path(folder) / "tuned.json")
+
+    @property
+    def finding(self) -> str:
+        """One sentence: the padding of the chosen strategy against padding everything to the longest."""
+        chosen, naive = self.board[self.config.strategy].what_if, self.board[Strategy.PAD_MAX].what_if
+        if chosen is None or naive is None or not chosen.slots:
+            return f"{self.config.strategy} does not fit these lengths with these settings; the table says why."
+        return (
+            f"{self.config.strategy} leaves {chosen.padding_ratio:.1%} padding where padding to the longest leaves "
+            f"{naive.padding_ratio:.1%}: {naive.slots / chosen.slots:.1f}x fewer slots, "
+            f"{chosen.events_lost / max(1, self.histogram.events):.1%} of the events lost."
+        )
+
+
+def load(config: Config) -> LengthHistogram:
+    """The lengths that a config names, counted.
+
+    Raises:
+        LabkitError: a file or preset that cannot be read, or a law that cannot be drawn from.
+    """
+    if config.lengths_file is not None:
+        return open_source(config.lengths_file, user=config.user_column)
+    if config.preset != GENERATED:
+        return open_source(config.preset)
+    return LengthHistogram.from_lengths(
+        generate.power_law(config.sequences, alpha=config.alpha, max_length=config.longest)
+    )
+
+
+def run(config: Config) -> Result:
+    """Load the lengths, find the edges, score every strategy; one that does not fit says so in its row.
+
+    Raises:
+        LabkitError: data that cannot be read.
+    """
+    histogram = load(config)
+    return Result(config=config, histogram=histogram, board=score(histogram, config.lineup))
+
+
+def save_tuned(histogram: LengthHistogram, chosen: Score, path: str | Path) -> Path:
+    """Write a scored strategy as a tuned configuration for a training job.
+
+    Args:
+        histogram: the lengths that it was scored on.
+        chosen: the score of the strategy to export.
+        path: of the JSON file; its folder is made if only the last part of it is missing.
+
+    Returns:
+        The path.
+
+    Raises:
+        PolicyError: the strategy does not fit these lengths; DataFileError: a folder that is not there.
+    """
+    if chosen.policy is None or chosen.what_if is None:
+        raise PolicyError(f"{chosen.strategy} cannot be exported: {chosen.error}")
+    target = Path(path)
+    if not target.parent.parent.is_dir():
+        raise DataFileError(f"folder {target.parent.parent} does not exist: create it, or choose another place.")
+    tuned = TunedConfig.from_policy(histogram, chosen.policy)
+    target.parent.mkdir(exist_ok=True)
+    tuned.save(target)
+    return target

@@ -1,0 +1,1 @@
+"""Results as figures, tables and HTML: no state, no callbacks."""

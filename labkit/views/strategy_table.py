@@ -1,0 +1,132 @@
+"""The table of all strategies: every number with a badge of where it comes from, the best of each column marked."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from labkit.batching.strategies import STRATEGIES
+from labkit.batching.what_if import WhatIf
+from labkit.experiments.scores import Score
+from labkit.provenance import Origin
+from labkit.views.columns import COLUMNS, Column
+
+#: Badge of each origin, and what the legend says of it.
+BADGES: dict[Origin, tuple[str, str]] = {
+    Origin.EXACT: ("e", "exact: arithmetic on these lengths"),
+    Origin.MODELLED: ("m", "modelled: an estimate or a bound (hover for which)"),
+    Origin.MEASURED: ("✓", "measured: on this device, now"),
+    Origin.RECORDED: ("r", "recorded: a stored run"),
+}
+
+_STYLE = """
+<style>
+.labkit-table { border-collapse: collapse; font-size: 12.5px; width: 100%; font-variant-numeric: tabular-nums;
+  color: var(--jp-ui-font-color1, inherit); }
+.labkit-table th, .labkit-table td { padding: 4px 7px; text-align: right; white-space: nowrap; background: none; }
+.labkit-table thead th { color: var(--jp-ui-font-color2, #666); font-weight: 600;
+  border-bottom: 1px solid var(--jp-border-color1, #bbb); cursor: help; }
+.labkit-table tbody tr { background: none !important;
+  border-bottom: 1px solid var(--jp-border-color3, rgba(127,127,127,.2)); }
+.labkit-table th:first-child { text-align: left; font-weight: 600; }
+.labkit-table tbody th small { display: block; font-weight: 400; color: var(--jp-ui-font-color2, #666); }
+.labkit-table td.error { text-align: left; white-space: normal; color: var(--jp-error-color1, #b32d00); }
+.labkit-table td.best { font-weight: 700; }
+.labkit-table td.best::before { content: "▸ "; color: #009E73; }
+.labkit-table .bar {
+  background: linear-gradient(to right, rgba(230,159,0,.38) var(--share), transparent var(--share)); }
+.labkit-table sup { font-size: 9px; margin-left: 3px; padding: 0 3px; border-radius: 3px; cursor: help; line-height: 1;
+  color: var(--jp-ui-font-color2, #666); border: 1px solid var(--jp-border-color2, rgba(127,127,127,.45)); }
+.labkit-table sup.modelled { color: #B35C00; border-color: #E69F00; border-style: dashed; }
+.labkit-legend { font-size: 11px; color: var(--jp-ui-font-color2, #666); margin: 4px 0 0; }
+</style>
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class StrategyTable:
+    """Scores as a table: HTML in a notebook, aligned text elsewhere.
+
+    Attributes:
+        scores: one a row, in the order to show.
+    """
+
+    scores: tuple[Score, ...]
+
+    def _repr_html_(self) -> str:
+        return self.html()
+
+    def html(self, seq: int = 0) -> str:
+        """The table as HTML; ``seq`` is echoed in ``data-seq``, so that a reader knows which request it answers."""
+        best = _best(self.scores)
+        head = "".join(f'<th title="{html.escape(c.tip)}">{c.header}</th>' for c in COLUMNS)
+        body = "".join(_row(s, best) for s in self.scores)
+        shown = {w.provenance[c.figure] for s in self.scores if (w := s.what_if) is not None for c in COLUMNS}
+        legend = " &nbsp; ".join(
+            f'<sup class="{o}">{mark}</sup> {text}' for o, (mark, text) in BADGES.items() if o in shown
+        )
+        return (
+            f'{_STYLE}<div class="labkit-table-box" data-seq="{seq}"><table class="labkit-table">'
+            f"<thead><tr><th>strategy</th>{head}</tr></thead><tbody>{body}</tbody></table>"
+            f'<p class="labkit-legend labkit-table">{legend} &nbsp; ▸ best of the column</p></div>'
+        )
+
+    def __repr__(self) -> str:
+        """Aligned text; ``~`` marks a modelled number."""
+        rows = [["strategy", *(c.header for c in COLUMNS)]]
+        notes = []
+        for s in self.scores:
+            if s.what_if is None:
+                notes.append(f"{s.strategy}: {s.error}")
+                continue
+            rows.append([str(s.strategy), *(_mark(s.what_if, c) + c.text(c.value(s.what_if)) for c in COLUMNS)])
+        widths = [max(len(r[i]) for r in rows) for i in range(len(rows[0]))]
+        lines = [
+            "  ".join(x.ljust(w) if i == 0 else x.rjust(w) for i, (x, w) in enumerate(zip(r, widths, strict=True)))
+            for r in rows
+        ]
+        return "\n".join([*lines, "~ modelled (an estimate or a bound); all other numbers are exact", *notes])
+
+
+def strategy_table(scores: Sequence[Score]) -> StrategyTable:
+    """Scores as a table for a notebook, a widget or a terminal."""
+    return StrategyTable(tuple(scores))
+
+
+def _mark(w: WhatIf, column: Column) -> str:
+    return "~" if w.provenance[column.figure] is Origin.MODELLED else ""
+
+
+def _best(scores: Sequence[Score]) -> dict[str, float]:
+    """Smallest value of each ranked column, where the strategies differ in it."""
+    found = [s.what_if for s in scores if s.what_if is not None]
+    best = {}
+    for column in COLUMNS:
+        values = {column.value(w) for w in found}
+        if column.ranked and len(values) > 1:
+            best[column.header] = min(values)
+    return best
+
+
+def _row(score: Score, best: dict[str, float]) -> str:
+    title = html.escape(STRATEGIES[score.strategy].title)
+    head = f"<th>{score.strategy}<small>{title}</small></th>"
+    if score.what_if is None:
+        text = html.escape(score.error or "")
+        return f'<tr data-strategy="{score.strategy}">{head}<td class="error" colspan="{len(COLUMNS)}">{text}</td></tr>'
+    cells = "".join(_cell(score.what_if, c, best) for c in COLUMNS)
+    return f'<tr data-strategy="{score.strategy}">{head}{cells}</tr>'
+
+
+def _cell(w: WhatIf, column: Column, best: dict[str, float]) -> str:
+    value = column.value(w)
+    origin = w.provenance[column.figure]
+    mark, legend = BADGES[origin]
+    why = html.escape(w.reason.get(column.figure, legend))
+    classes = [name for name, on in (("best", best.get(column.header) == value), ("bar", column.bar)) if on]
+    share = f' style="--share:{100 * value:.1f}%"' if column.bar else ""
+    return (
+        f'<td data-figure="{column.figure}" data-value="{value!r}" class="{" ".join(classes)}"{share}>'
+        f'{column.text(value)}<sup class="{origin}" title="{why}">{mark}</sup></td>'
+    )

@@ -1,0 +1,1 @@
+"""Interactive widgets, one class a file."""

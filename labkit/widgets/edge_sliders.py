@@ -1,0 +1,97 @@
+"""EdgeSliders: the number of buckets, and one slider and one text field for each edge."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import ipywidgets as W
+
+from labkit.experiments.lineup import EdgesBy
+from labkit.widgets.log_int import LABEL, LogInt
+
+#: Rows are made once and hidden when not needed, so that the number of widgets never changes.
+MAX_BUCKETS = 16
+
+
+class EdgeSliders(W.VBox):
+    """Bucket edges that stay strictly increasing: an edge stops at its neighbours.
+
+    Args:
+        buckets: number of buckets asked for.
+        longest: longest length of the data.
+        edges_by: how edges are found at first.
+        changed: called (without arguments) after each change by the user.
+
+    Attributes:
+        edges: the edges shown, e1 < ... < eK.
+        edges_by: how they are to be found; None once the user has moved one.
+    """
+
+    def __init__(self, buckets: int, longest: int, edges_by: EdgesBy | None, changed: Callable[[], None]) -> None:
+        """Make all rows; ``show`` fills them."""
+        self.edges: tuple[int, ...] = ()
+        self.edges_by = edges_by
+        self._changed = changed
+        self._lock = threading.RLock()  # the worker shows edges while the user may move one
+        self._showing = False
+        self.buckets = W.IntSlider(
+            min(buckets, MAX_BUCKETS),
+            min=1,
+            max=MAX_BUCKETS,
+            description="buckets",
+            style=LABEL,
+            layout={"width": "100%"},
+        )
+        self.optimal = W.Button(description="Optimal edges", icon="magic", tooltip="fewest slots for this many buckets")
+        self.quantile = W.Button(description="Quantile edges", icon="bars", tooltip="as many sequences in every bucket")
+        buttons = W.HBox([self.optimal, self.quantile], layout={"padding": "0 0 4px 96px"})
+        self._rows = [LogInt(f"edge {i + 1}", 1, 1, max(2, longest)) for i in range(MAX_BUCKETS)]
+        super().__init__([self.buckets, buttons, *self._rows])
+        self.buckets.observe(self._count_changed, "value")
+        self.optimal.on_click(lambda _: self._find(EdgesBy.OPTIMAL))
+        self.quantile.on_click(lambda _: self._find(EdgesBy.QUANTILE))
+        for row in self._rows:
+            row.observe(self._moved, "value")
+
+    def show(self, edges: Sequence[int], longest: int, notes: Sequence[str] = ()) -> None:
+        """Put all edges at once, on sliders that end at ``longest``, with a note behind each; no callback follows."""
+        with self._lock:
+            self._showing = True
+            try:
+                for i, row in enumerate(self._rows):
+                    row.layout.display = "" if i < len(edges) else "none"
+                    row.note.value = notes[i] if i < len(notes) else ""
+                    if i < len(edges):
+                        row.set_range(1, max(2, longest, edges[-1]))
+                        row.value = edges[i]
+            finally:
+                self._showing = False
+            self.edges = tuple(edges)
+
+    def _find(self, how: EdgesBy) -> None:
+        self.edges_by = how
+        self._changed()
+
+    def _count_changed(self, change: Any) -> None:
+        self.edges_by = self.edges_by or EdgesBy.OPTIMAL  # edges set by hand cannot fit another number of buckets
+        self._changed()
+
+    def _moved(self, change: Any) -> None:
+        with self._lock:
+            if self._showing:
+                return
+            i = self._rows.index(change["owner"])
+            shown = list(self.edges)
+            low = shown[i - 1] + 1 if i else 1
+            high = shown[i + 1] - 1 if i + 1 < len(shown) else change["new"]
+            shown[i] = max(low, min(change["new"], high))
+            if shown[i] != change["new"]:
+                self._showing = True
+                try:
+                    change["owner"].value = shown[i]
+                finally:
+                    self._showing = False
+            self.edges, self.edges_by = tuple(shown), None
+        self._changed()

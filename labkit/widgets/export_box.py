@@ -1,0 +1,52 @@
+"""ExportBox: which strategy goes into the JSON, where to, and what came of it."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable
+from pathlib import Path
+
+import ipywidgets as W
+
+from labkit.batching.strategies import Strategy
+
+
+class ExportBox(W.VBox):
+    """A strategy menu, a path, the Export button and one line of answer.
+
+    Args:
+        strategy: chosen at first.
+        path: of the JSON file.
+        export: called (without arguments) when the button is pressed; read ``strategy`` and ``path`` then.
+    """
+
+    def __init__(self, strategy: Strategy, path: str | Path, export: Callable[[], None]) -> None:
+        """Lay out the row and the answer below it."""
+        self._strategy = W.Dropdown(
+            options=[(str(s), s) for s in Strategy], value=strategy, description="strategy", layout={"width": "220px"},
+            style={"description_width": "60px"},
+        )  # fmt: skip
+        self._path = W.Text(
+            str(path), description="to", layout={"flex": "1 1 auto"}, style={"description_width": "24px"}
+        )
+        self.button = W.Button(description="Export", icon="download", button_style="primary", layout={"width": "110px"})
+        self.answer = W.HTML()
+        self.answer.add_class("labkit-answer")
+        row = W.HBox([self._strategy, self._path, self.button], layout={"align_items": "center"})
+        super().__init__([row, self.answer])
+        self.button.on_click(lambda _: export())
+
+    @property
+    def strategy(self) -> Strategy:
+        """The strategy to export."""
+        return Strategy(self._strategy.value)
+
+    @property
+    def path(self) -> str:
+        """Where to."""
+        return str(self._path.value).strip()
+
+    def say(self, text: str, *, error: bool = False) -> None:
+        """Show one line of answer."""
+        color = "var(--jp-error-color1, #b32d00)" if error else "var(--jp-success-color1, #1b7a3d)"
+        self.answer.value = f'<span style="color:{color}">{html.escape(text)}</span>' if text else ""

@@ -1,0 +1,96 @@
+"""PolicyControls: the settings that all strategies share, apart from the edges."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import ipywidgets as W
+
+from labkit.batching.policy import Overflow, Oversize
+from labkit.experiments.lineup import Lineup
+from labkit.lengths.histogram import LengthHistogram
+from labkit.widgets.log_int import LABEL, LogInt
+
+_MULTIPLES = [1, 2, 4, 8, 16, 32, 64, 128]
+
+
+class PolicyControls(W.VBox):
+    """Token budget, rows, cap, multiples, and what happens to what does not fit.
+
+    Args:
+        lineup: what to start with.
+        longest: longest length of the data.
+        changed: called (without arguments) after each change by the user.
+    """
+
+    def __init__(self, lineup: Lineup, longest: int, changed: Callable[[], None]) -> None:
+        """Lay out the controls."""
+        self.token_budget = LogInt("token budget", lineup.token_budget, 1, max(1 << 20, lineup.token_budget))
+        self.rows = LogInt("rows", lineup.rows, 1, max(65_536, lineup.rows))
+        self.has_cap = W.Checkbox(
+            lineup.max_length is not None, description="cap", indent=False, layout={"width": "56px"}
+        )
+        self.cap = LogInt(
+            "max length", lineup.max_length or longest, 1, max(2, longest, lineup.max_length or 1), flex="1 1 auto"
+        )
+        self.length_multiple = _menu("width multiple", _MULTIPLES, lineup.length_multiple)
+        self.row_multiple = _menu("row multiple", _MULTIPLES, lineup.row_multiple)
+        self.overflow = _menu("above last edge", [str(o) for o in Overflow], str(lineup.overflow))
+        self.oversize = _menu("above budget", [str(o) for o in Oversize], str(lineup.oversize))
+        super().__init__(
+            [
+                self.token_budget,
+                self.rows,
+                W.HBox([self.cap, self.has_cap], layout={"align_items": "center"}),
+                W.HBox([self.length_multiple, self.row_multiple]),
+                W.HBox([self.overflow, self.oversize]),
+            ]
+        )
+        self._start = lineup
+        self._show_cap()
+        for name in _NAMES:
+            getattr(self, name).observe(lambda _: changed(), "value")
+        self.has_cap.observe(lambda _: self._show_cap(), "value")
+
+    @property
+    def max_length(self) -> int | None:
+        """The cap, or None."""
+        return self.cap.value if self.has_cap.value else None
+
+    @property
+    def lineup(self) -> Lineup:
+        """The settings as they are now; edges and buckets are those of the start."""
+        return replace(
+            self._start,
+            rows=self.rows.value,
+            token_budget=self.token_budget.value,
+            max_length=self.max_length,
+            overflow=Overflow(self.overflow.value),
+            oversize=Oversize(self.oversize.value),
+            row_multiple=self.row_multiple.value,
+            length_multiple=self.length_multiple.value,
+        )
+
+    def fit(self, histogram: LengthHistogram) -> None:
+        """Let the cap end at the longest length of other data."""
+        self.cap.set_range(1, max(2, histogram.max))
+        if not self.has_cap.value:
+            self.cap.value = max(1, histogram.max)
+
+    def _show_cap(self) -> None:
+        self.cap.slider.disabled = self.cap.field.disabled = not self.has_cap.value
+
+
+_NAMES = (
+    "token_budget", "rows", "has_cap", "cap", "length_multiple", "row_multiple", "overflow", "oversize",
+)  # fmt: skip
+
+
+def _menu(label: str, options: list[Any], value: Any) -> W.Dropdown:
+    shown = options if value in options else sorted([*options, value])
+    return W.Dropdown(
+        options=[(str(o), o) for o in shown], value=value, description=label,
+        style=LABEL, layout={"width": "50%"},
+    )  # fmt: skip

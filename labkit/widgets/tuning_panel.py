@@ -1,0 +1,183 @@
+"""TuningPanel: move edges and budgets over real lengths and watch what every strategy costs."""
+
+from __future__ import annotations
+
+import html
+import logging
+import threading
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import ipywidgets as W
+
+from labkit.batching.strategies import Strategy
+from labkit.errors import LabkitError
+from labkit.experiments.lineup import Lineup
+from labkit.experiments.scores import Scoreboard, score
+from labkit.experiments.tune_buckets import Config, load, save_tuned
+from labkit.lengths.histogram import LengthHistogram
+from labkit.units import format_share
+from labkit.views.dataset_summary import Summary
+from labkit.views.strategy_table import strategy_table
+from labkit.widgets.data_controls import DataControls
+from labkit.widgets.edge_sliders import MAX_BUCKETS, EdgeSliders
+from labkit.widgets.export_box import ExportBox
+from labkit.widgets.live_figures import LiveFigures
+from labkit.widgets.newest_wins import NewestWins
+from labkit.widgets.policy_controls import PolicyControls
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """What the controls said at one moment."""
+
+    seq: int
+    histogram: LengthHistogram
+    lineup: Lineup
+
+
+class TuningPanel(W.VBox):
+    """The panel of notebook 01.
+
+    Callbacks only read the controls and enqueue; one worker computes and writes the outputs, the newest request wins.
+    Errors are shown in the panel, never raised into a callback.
+
+    Args:
+        config: data and settings to start with.
+        out: suggested path of the exported JSON.
+
+    Attributes:
+        board: the scores shown at the moment.
+    """
+
+    def __init__(self, config: Config | None = None, *, out: str | Path = "tuned.json") -> None:
+        """Load the data, compute the first answer, lay everything out.
+
+        Raises:
+            LabkitError: the data of ``config`` cannot be read.
+        """
+        self._worker: NewestWins[_Request] = NewestWins(self._answer, self._draw, self._fail)
+        config = config or Config()
+        self._histogram = load(config)
+        self._lock = threading.RLock()
+        self._seq = 0
+        self.board = Scoreboard(None, ())
+        self.data = DataControls(config, self._load)
+        self.settings = PolicyControls(config.lineup, self._histogram.max, self._enqueue)
+        self.edges = EdgeSliders(config.buckets, self._histogram.max, config.edges_by, self._enqueue)
+        self.export = ExportBox(config.strategy, out, self._export)
+        self.summary = W.HTML(Summary(self._histogram, self.data.title)._repr_html_())
+        self.message = W.HTML()
+        self.message.add_class("labkit-message")
+        self.table = W.HTML()
+        self.figures = LiveFigures(self._histogram)
+        super().__init__([self.summary, self._columns()])
+        self.add_class("labkit-panel")
+        if config.buckets > MAX_BUCKETS:
+            self._say(
+                f"{config.buckets} buckets asked: the panel has {MAX_BUCKETS}. `labkit what-if --buckets` takes more."
+            )
+        self._enqueue()
+        self.wait()
+
+    def _columns(self) -> W.HBox:
+        left = W.VBox(
+            [self.data, _heading("Bucket edges"), self.edges, _heading("Batches"), self.settings],
+            layout={"flex": "1 1 390px", "min_width": "360px", "max_width": "460px", "padding": "0 16px 0 0"},
+        )
+        right = W.VBox(
+            [self.figures.histogram, self.message, self.table, self.figures.ranking, self.export],
+            layout={"flex": "3 1 600px", "min_width": "520px"},
+        )
+        return W.HBox([left, right], layout={"flex_flow": "row wrap", "width": "100%"})
+
+    def wait(self, timeout: float = 30.0) -> bool:
+        """Block until everything asked for is computed and drawn; False when the time is up."""
+        return self._worker.wait(timeout)
+
+    def close(self) -> None:
+        """Stop the worker and remove the panel."""
+        self._worker.close()
+        super().close()
+
+    # -- callbacks: read the controls, enqueue --------------------------------------------------------------------
+
+    def _enqueue(self) -> None:
+        with self._lock:
+            self._seq += 1
+            by_hand = self.edges.edges_by is None
+            lineup = replace(
+                self.settings.lineup,
+                buckets=self.edges.buckets.value,
+                edges_by=self.edges.edges_by or self.settings.lineup.edges_by,
+                bucket_edges=self.edges.edges if by_hand else None,
+            )
+            self._worker.submit(_Request(self._seq, self._histogram, lineup))
+
+    def _load(self) -> None:
+        config, title = self.data.config, self.data.title
+        self._worker.call(lambda: self._load_now(config, title))
+
+    def _export(self) -> None:
+        strategy, path = self.export.strategy, self.export.path
+        self._worker.call(lambda: self._export_now(strategy, path))
+
+    # -- the worker: compute, write the outputs -------------------------------------------------------------------
+
+    def _answer(self, request: _Request) -> None:
+        """Edges, scores, table: quick, on the path of a moving slider."""
+        board = score(request.histogram, request.lineup)
+        self.board, self._answered = board, request
+        with self._lock:
+            if request.seq == self._seq and board.edges is not None:  # never move an edge under the user's hand
+                self.edges.show(board.edges.edges, request.histogram.max, _notes(board, request.histogram))
+        self.table.value = strategy_table(board.scores).html(request.seq)
+        self._say(board.edges.note if board.edges is not None else None)
+
+    def _draw(self) -> None:
+        edges = self.board.edges.edges if self.board.edges is not None else ()
+        self.figures.draw(self._answered.histogram, edges, self._answered.lineup.max_length, self.board.scores)
+
+    def _load_now(self, config: Config, title: str) -> None:
+        self._say(f"loading {title} …")
+        histogram = load(config)
+        with self._lock:
+            self._histogram = histogram
+            self.edges.edges_by = self.edges.edges_by or config.edges_by  # edges set by hand belong to the old data
+            self.settings.fit(histogram)
+            self.summary.value = Summary(histogram, title)._repr_html_()
+            self._enqueue()
+
+    def _export_now(self, strategy: Strategy, path: str) -> None:
+        try:
+            saved = save_tuned(self._answered.histogram, self.board[strategy], path)
+        except LabkitError as error:
+            self.export.say(str(error), error=True)
+        else:
+            self.export.say(f"Saved {saved}: load it with labkit.TunedConfig.load(path)")
+
+    def _fail(self, error: Exception) -> None:
+        if isinstance(error, LabkitError):
+            self._say(str(error), error=True)
+        else:
+            _log.error("the panel's worker failed", exc_info=error)
+            self._say(f"unexpected {type(error).__name__}: {error}", error=True)
+
+    def _say(self, text: str | None, *, error: bool = False) -> None:
+        color = "var(--jp-error-color1, #b32d00)" if error else "var(--jp-ui-font-color2, #666)"
+        self.message.value = f'<span style="color:{color}">{html.escape(text)}</span>' if text else ""
+
+
+def _heading(text: str) -> W.HTML:
+    return W.HTML(f'<b style="display:block;margin:8px 0 2px;border-bottom:1px solid rgba(127,127,127,.3)">{text}</b>')
+
+
+def _notes(board: Scoreboard, histogram: LengthHistogram) -> list[str]:
+    """Behind each edge: the bucket's share of the sequences and its own padding."""
+    return [
+        f'<span style="font-size:11px;opacity:.75;white-space:nowrap" title="share of the sequences; padding of this '
+        f'bucket">{format_share(g.sequences / histogram.sequences)} · pad {format_share(g.padding_ratio)}</span>'
+        for g in board.groups
+    ]
