@@ -75,6 +75,12 @@ def widths(value: Any, bucket_edges: tuple[int, ...]) -> tuple[int, ...]:
     return numbers
 
 
+def plain(value: Any) -> Any:
+    """Return ``value`` in plain types, unchecked, so that it hashes and goes into JSON; lists and arrays as tuples."""
+    value = value.tolist() if hasattr(value, "tolist") else value
+    return tuple(value) if isinstance(value, list) else value
+
+
 def _whole_numbers(name: str, value: Any) -> tuple[int, ...]:
     if isinstance(value, str) or not isinstance(value, Iterable):
         raise EdgesError(f"{name} must be a list of whole numbers: got {value!r}.")

@@ -118,6 +118,9 @@ class BatchPolicy:
                 self._set(name, fields.flag(name, getattr(self, name)))
         if "bucket_edges" in used:
             self._check_buckets()
+        for name in self.__slots__:
+            if name != "strategy" and name not in used:
+                self._set(name, fields.plain(getattr(self, name)))
 
     def _check_buckets(self) -> None:
         if self.bucket_edges is None:
