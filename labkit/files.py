@@ -37,7 +37,7 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
         DataFileError: what ``check_target`` refuses, or a folder that cannot be written to.
     """
     target = check_target(path)
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+    temporary = target.with_name(f".{target.stem}.{secrets.token_hex(4)}.tmp{target.suffix}")
     try:
         yield temporary
         temporary.replace(target)
@@ -47,8 +47,8 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
-def write_text_whole(path: str | os.PathLike[str], text: str) -> Path:
-    """Write a UTF-8 text file whole, and return its path. Raises ``DataFileError`` as ``written_whole``."""
+def write_whole(path: str | os.PathLike[str], content: str | bytes) -> Path:
+    """Write a file whole, text as UTF-8, and return its path. Raises ``DataFileError`` as ``written_whole``."""
     with written_whole(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+        temporary.write_bytes(content.encode("utf-8") if isinstance(content, str) else content)
     return Path(path)

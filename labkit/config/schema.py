@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from labkit.config.tuned import TunedConfig
-from labkit.files import write_text_whole
+from labkit.files import write_whole
 
 #: The committed schema, for readers in other languages and for editors.
 SCHEMA_FILE = Path(__file__).resolve().parents[1] / "tuned_config.schema.json"
@@ -19,4 +19,4 @@ def schema_text() -> str:
 
 
 if __name__ == "__main__":
-    write_text_whole(SCHEMA_FILE, schema_text())
+    write_whole(SCHEMA_FILE, schema_text())

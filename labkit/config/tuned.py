@@ -24,7 +24,7 @@ from labkit.config.comparison import Comparison, compare, lost_share, truncated_
 from labkit.config.reading import KIND, SCHEMA_VERSION, first_fault, parse_strictly
 from labkit.config.stored import Stored, StoredFigure, StoredHistogram, StoredPolicy, plain
 from labkit.errors import ConfigError, DataFileError
-from labkit.files import write_text_whole
+from labkit.files import write_whole
 from labkit.lengths.histogram import LengthHistogram
 from labkit.provenance import Figure
 
@@ -116,7 +116,7 @@ class TunedConfig(Stored):
         Raises:
             DataFileError: the folder does not exist or cannot be written to; nothing is left behind.
         """
-        return write_text_whole(path, self.to_json())
+        return write_whole(path, self.to_json())
 
     def to_json(self) -> str:
         """The strict JSON: one line a field, integers as integers, no NaN."""

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from labkit.config.tuned import TunedConfig
 from labkit.errors import LengthsError
 from labkit.lengths.histogram import LengthHistogram
 from labkit.lengths.load import load_lengths
 from labkit.lengths.presets import find_preset
+
+if TYPE_CHECKING:
+    from labkit.config.tuned import TunedConfig
 
 
 def open_source(source: Any, user: str | None = None, users: Any | None = None) -> LengthHistogram:
@@ -52,4 +54,6 @@ def open_tuned(source: Any, user: str | None = None, users: Any | None = None) -
     given = "users" if users is not None else "user" if user is not None else None
     if given:
         raise LengthsError(f"{given!r} is for event tables (one row an event), and {name!r} is none: leave it out.")
+    from labkit.config.tuned import TunedConfig  # not at the top: pydantic takes longer than most answers
+
     return TunedConfig.load(name)

@@ -1,4 +1,4 @@
-"""What-if and tuning results as plain text: aligned, never cut to the width of a terminal, a mark on what is no fact."""
+"""What-if and tuning results as plain text: aligned, never cut to a terminal's width, a mark on what is no fact."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def tune_text(found: Found, out: str) -> str:
         summary_line(found.histogram),
         f"bucket edges {_list(found.edges.edges)} ({len(found.edges)} of at most {found.limits.max_buckets} buckets)",
         f"{cap}: {cut}, {lost}, allowed {format_share(found.limits.max_events_lost)} of the events",
-        f"padding {w.padding_ratio:.2%}, {_count(w.slots)} slots in {_count(w.batches)} batches "
-        f"of at most {_count(policy.token_budget)} slots",
+        f"padding {w.padding_ratio:.2%}, {_count(w.slots)} slots in {_count(w.batches)} batches",
+        f"token budget {_count(policy.token_budget)}, largest batch {_count(w.largest_batch_slots)} slots",
         f"written to {out}",
     ]
     return "\n".join(lines)

@@ -1,0 +1,70 @@
+"""The entry point: what goes wrong becomes one line on stderr and an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib.metadata import version as version_of
+from typing import Annotated
+
+import typer
+
+from labkit.cli.commands import app
+from labkit.cli.options import joined_pairs
+from labkit.errors import LabkitError, NotebookRunError
+
+A_CELL_RAISED = 1
+BAD_INPUT = 2
+INTERRUPTED = 130  # 128 + SIGINT
+PIPE_CLOSED = 141  # 128 + SIGPIPE
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line.
+
+    Args:
+        arguments: without the program's name; None: those of this process.
+
+    Returns:
+        The exit code: 0; 2 for bad input, 1 for a notebook whose cell raised, 130 when interrupted.
+    """
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    try:
+        code = typer.main.get_command(app).main(joined_pairs(words), prog_name="labkit", standalone_mode=False)
+        sys.stdout.flush()
+    except NotebookRunError as error:
+        return _complain(str(error), A_CELL_RAISED)
+    except LabkitError as error:
+        return _complain(str(error), BAD_INPUT)
+    except typer.TyperException as error:  # the parser's own
+        return _complain(error.format_message(), BAD_INPUT)
+    except (KeyboardInterrupt, typer.Abort):
+        return _complain("interrupted", INTERRUPTED)
+    except BrokenPipeError:  # whoever reads has enough; keep the interpreter from complaining at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return PIPE_CLOSED
+    return code if isinstance(code, int) else 0
+
+
+def _complain(message: str, code: int) -> int:
+    """One line, however long."""
+    typer.echo(f"labkit: {' '.join(message.split())}", err=True)
+    return code
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"labkit {version_of('labkit')}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version.")
+    ] = False,
+) -> None:
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())

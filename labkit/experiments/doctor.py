@@ -1,0 +1,173 @@
+"""What this machine can do, and why not: each thing labkit uses, found, or missing with the line that installs it."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from importlib import import_module, metadata
+
+from labkit.units import GIB
+
+_GPU_EXTRA = "pip install 'labkit[gpu]'"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was looked for.
+
+    Attributes:
+        name: what.
+        ok: it is there and works.
+        found: version or amount; None where there is nothing.
+        needed_for: what it serves.
+        reason: why it is not ok, in one line; None where it is.
+        fix: what to run, or to do; None where there is nothing to do.
+    """
+
+    name: str
+    ok: bool
+    found: str | None
+    needed_for: str
+    reason: str | None = None
+    fix: str | None = None
+
+
+def diagnose() -> tuple[Check, ...]:
+    """Look for everything. Nothing is changed, and a broken installation is a finding, not an error.
+
+    Cost: imports torch and CuPy, some seconds.
+    """
+    return tuple(
+        check for look in (_python, _packages, _torch_cuda, _cupy, _nvrtc, _driver, _tools, _host) for check in look()
+    )
+
+
+def doctor_text(checks: Iterable[Check]) -> str:
+    """A line a check, aligned."""
+    lines = []
+    for check in checks:
+        detail = check.found if check.ok else f"{check.reason}. Needed for {check.needed_for}; {check.fix}"
+        lines.append(f"{'ok' if check.ok else 'missing':<7}  {check.name:<13}  {detail}")
+    return "\n".join(lines)
+
+
+def _python() -> Iterator[Check]:
+    version = platform.python_version()
+    ok = sys.version_info >= (3, 11)
+    yield Check(
+        "python",
+        ok,
+        f"{version} ({sys.executable})",
+        "everything",
+        None if ok else f"labkit needs Python 3.11 or newer, this is {version}",
+        None if ok else "make PYTHON=python3.12 setup",
+    )
+
+
+def _packages() -> Iterator[Check]:
+    for name, needed_for in (
+        ("labkit", "everything"),
+        ("numpy", "everything"),
+        ("pydantic", "tuned configurations"),
+        ("duckdb", "event tables in Parquet and CSV"),
+        ("torch", "tensors, DataLoader, models"),
+        ("plotly", "figures"),
+        ("ipywidgets", "the panel of the notebooks"),
+        ("jupyterlab", "the notebooks"),
+        ("papermill", "labkit run"),
+    ):
+        yield _distribution(name, needed_for, f"pip install {name}")
+
+
+def _distribution(name: str, needed_for: str, fix: str) -> Check:
+    try:
+        return Check(name, True, metadata.version(name), needed_for)
+    except metadata.PackageNotFoundError:
+        return Check(name, False, None, needed_for, "not installed", fix)
+
+
+def _attempt(name: str, needed_for: str, fix: str, look: Callable[[], str]) -> Check:
+    """A check that succeeds with a text and fails with an exception, whose first line is the reason."""
+    try:
+        return Check(name, True, look(), needed_for)
+    except Exception as error:  # any kind of broken library is an answer here
+        text = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+        return Check(name, False, None, needed_for, text, fix)
+
+
+def _torch_cuda() -> Iterator[Check]:
+    def look() -> str:
+        torch = import_module("torch")
+        if torch.version.cuda is None:
+            raise RuntimeError(f"torch {torch.__version__} is built without CUDA")
+        if not torch.cuda.is_available():
+            raise RuntimeError(f"torch {torch.__version__} is built for CUDA {torch.version.cuda}, but finds no GPU")
+        return f"CUDA {torch.version.cuda}, {torch.cuda.device_count()} x {torch.cuda.get_device_name(0)}"
+
+    yield _attempt(
+        "torch CUDA",
+        "running models on the GPU",
+        "on a machine with an NVIDIA GPU: pip install torch (the CUDA build)",
+        look,
+    )
+
+
+def _cupy() -> Iterator[Check]:
+    def look() -> str:
+        return str(import_module("cupy").__version__)
+
+    yield _attempt("cupy", "CUDA kernels", _GPU_EXTRA, look)
+
+
+def _nvrtc() -> Iterator[Check]:
+    def look() -> str:
+        major, minor = import_module("cupy").cuda.nvrtc.getVersion()
+        return f"{major}.{minor}"
+
+    yield _attempt("nvrtc", "compiling CUDA kernels, with or without a GPU", _GPU_EXTRA, look)
+
+
+def _driver() -> Iterator[Check]:
+    def look() -> str:
+        nvml = import_module("pynvml")
+        nvml.nvmlInit()
+        try:
+            driver, many = nvml.nvmlSystemGetDriverVersion(), nvml.nvmlDeviceGetCount()
+            handles = [nvml.nvmlDeviceGetHandleByIndex(i) for i in range(many)]
+            names = [
+                f"{nvml.nvmlDeviceGetName(h)} ({nvml.nvmlDeviceGetMemoryInfo(h).total / GIB:.0f} GiB)" for h in handles
+            ]
+        finally:
+            nvml.nvmlShutdown()
+        return f"driver {driver}: {', '.join(names) or 'no GPU'}"
+
+    fix = "install the NVIDIA driver, and in a container start it with --gpus all"
+    yield _attempt("NVIDIA driver", "GPUs and their gauges (NVML)", fix, look)
+
+
+def _tools() -> Iterator[Check]:
+    for name, commands, package, needed_for in (
+        ("node", ("node",), "nodejs", "tests of the widgets' JavaScript"),
+        ("g++", ("g++",), "g++", "tests of CUDA kernels on the CPU"),
+        ("chromium", ("chromium", "chromium-browser", "google-chrome"), "chromium", "tests in a browser"),
+    ):
+        path = next((found for command in commands if (found := shutil.which(command))), None)
+        if path:
+            yield Check(name, True, path, needed_for)
+        else:
+            yield Check(name, False, None, needed_for, "not on the PATH", f"sudo apt-get install {package}")
+
+
+def _host() -> Iterator[Check]:
+    many = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    yield Check("processors", True, f"{many} ({platform.machine()})", "everything")
+
+    def look() -> str:
+        memory = import_module("psutil").virtual_memory()
+        return f"{memory.available / GIB:.1f} GiB free of {memory.total / GIB:.1f} GiB"
+
+    yield _attempt("memory", "large data sets", "pip install psutil", look)

@@ -1,0 +1,106 @@
+"""What ``labkit what-if`` does: settings, perhaps on top of a tuned policy, make one policy a strategy, all scored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from labkit.batching.edges import Edges
+from labkit.batching.policy import BatchPolicy
+from labkit.batching.strategies import STRATEGIES, Batching, Strategy
+from labkit.batching.what_if import WhatIf, what_if
+from labkit.errors import EdgesError
+from labkit.experiments.lineup import EdgesBy, Lineup
+from labkit.lengths.histogram import LengthHistogram
+
+_EDGE_SETTINGS = ("buckets", "edges_by", "quantiles", "bucket_edges")
+
+# settings of a policy that a lineup does not know, and that hold for every strategy that uses them
+_COMMON = ("batch_order", "shuffle", "drop_last")
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """What was asked, and the answer.
+
+    Attributes:
+        histogram: the lengths.
+        lineup: the settings.
+        edges: the bucket edges and how they were found; None where no strategy asked for has buckets.
+        what_ifs: a result a strategy.
+    """
+
+    histogram: LengthHistogram
+    lineup: Lineup
+    edges: Edges | None
+    what_ifs: tuple[WhatIf, ...]
+
+
+def run(
+    histogram: LengthHistogram,
+    settings: Mapping[str, Any],
+    strategies: Iterable[Strategy] = tuple(Strategy),
+    tuned: BatchPolicy | None = None,
+) -> Scored:
+    """Score the strategies under the same settings.
+
+    Args:
+        histogram: of the data set.
+        settings: fields of ``Lineup`` that were given; what is missing is as tuned, or else the default.
+        strategies: those to score.
+        tuned: a policy whose settings take the place of the defaults, its edges too unless ``settings`` has any way
+            to find edges; its own strategy is scored exactly as tuned where ``settings`` are empty.
+
+    Raises:
+        PolicyError, EdgesError: a setting that one of these strategies uses is wrong, or does not fit the lengths.
+    """
+    lineup = lineup_of(settings, tuned)
+    keys = tuple(strategies)
+    has_buckets = any(STRATEGIES[key].batching is Batching.BUCKETS for key in keys)
+    edges = lineup.edges(histogram) if has_buckets else None
+    policies = (_as_tuned(lineup.policy(key, edges), tuned) for key in keys)
+    return Scored(histogram, lineup, edges, tuple(what_if(histogram, policy) for policy in policies))
+
+
+def lineup_of(settings: Mapping[str, Any], tuned: BatchPolicy | None = None) -> Lineup:
+    """The lineup of the settings that were given, on top of those of a tuned policy.
+
+    Raises:
+        EdgesError: two settings that both decide on the edges.
+    """
+    given = {name: value for name, value in settings.items() if value is not None}
+    _refuse_contradictions(given)
+    if "quantiles" in given:
+        given.setdefault("edges_by", EdgesBy.QUANTILE)
+    if tuned is None:
+        return Lineup(**given)
+    known = {name: getattr(tuned, name) for name in Lineup.__dataclass_fields__ if name in tuned.spec.fields}
+    if any(name in given for name in _EDGE_SETTINGS):
+        known = {name: value for name, value in known.items() if name not in ("bucket_edges", "bucket_widths")}
+    return Lineup(**{**known, **given})
+
+
+def _as_tuned(policy: BatchPolicy, tuned: BatchPolicy | None) -> BatchPolicy:
+    """The policy with those settings of the tuned one that a lineup does not carry."""
+    if tuned is None:
+        return policy
+    shared = policy.spec.fields & tuned.spec.fields
+    extra = {name: getattr(tuned, name) for name in _COMMON if name in shared}
+    if policy.strategy is tuned.strategy and "static_shapes" in shared:
+        extra["static_shapes"] = tuned.static_shapes
+    return replace(policy, **extra)
+
+
+def _refuse_contradictions(given: Mapping[str, Any]) -> None:
+    if "bucket_edges" in given:
+        others = [name for name in ("buckets", "edges_by", "quantiles") if name in given]
+    elif "quantiles" in given:
+        is_optimal = given.get("edges_by") == EdgesBy.OPTIMAL
+        others = [name for name in ("buckets", "edges_by") if name in given and (name != "edges_by" or is_optimal)]
+    else:
+        return
+    if others:
+        option = "--edges" if "bucket_edges" in given else "--quantiles"
+        names = " and ".join(f"--{name.replace('_', '-')}" for name in others)
+        raise EdgesError(f"{option} contradicts {names}: both decide on the bucket edges. Leave one out.")
