@@ -76,7 +76,7 @@ STRATEGIES: dict[Strategy, StrategySpec] = {
         _spec(Strategy.PAD_MAX, "pad to the longest of all", Batching.FIXED_ROWS, "rows", *_PADDED),
         _spec(
             Strategy.PAD_RECENT,
-            "keep the most recent, pad to the cap",
+            "most recent, padded to the cap",
             Batching.FIXED_ROWS,
             "rows",
             "max_length",

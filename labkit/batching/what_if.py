@@ -24,6 +24,8 @@ class WhatIf:
 
     Attributes:
         policy: the policy that was scored.
+        sequences: sequences of the data set.
+        events: events of the data set.
         padding_ratio: 1 - kept_events / slots, 0 without slots; ghost rows count.
         slots: cells of all padded rectangles of an epoch (jagged: the events themselves).
         kept_events: events that reach the model.
@@ -41,6 +43,8 @@ class WhatIf:
     """
 
     policy: BatchPolicy
+    sequences: int
+    events: int
     padding_ratio: float
     slots: int | float
     kept_events: int | float
@@ -109,6 +113,8 @@ def _sum_up(
         _mark(provenance, reason, ("padding_ratio", "kept_events", "events_lost", "sequences_truncated"), _DROPPED)
     return WhatIf(
         policy=policy,
+        sequences=histogram.sequences,
+        events=histogram.events,
         padding_ratio=1 - kept / slots if slots else 0.0,
         slots=slots,
         kept_events=kept,
@@ -149,6 +155,8 @@ def _jagged(histogram: LengthHistogram, policy: BatchPolicy) -> WhatIf:
     _mark(provenance, reason, ("largest_batch_slots",), "upper bound: the token budget")
     return WhatIf(
         policy=policy,
+        sequences=histogram.sequences,
+        events=histogram.events,
         padding_ratio=0.0,
         slots=f.kept_events,
         kept_events=f.kept_events,

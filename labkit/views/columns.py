@@ -20,7 +20,8 @@ class Column:
         value: the number that is compared and written.
         text: how it is written.
         ranked: the smallest value of the column is marked.
-        bar: share of the cell that is filled behind the number, or None.
+        bar: the cell is filled behind the number, in proportion.
+        loss: anything above zero is something lost, and stands out.
     """
 
     header: str
@@ -30,11 +31,15 @@ class Column:
     text: Callable[[float], str]
     ranked: bool = True
     bar: bool = False
+    loss: bool = False
 
 
 def _events_lost(w: WhatIf) -> float:
-    total = w.kept_events + w.events_lost
-    return w.events_lost / total if total else 0.0
+    return w.events_lost / w.events if w.events else 0.0
+
+
+def _users_cut(w: WhatIf) -> float:
+    return (w.sequences_truncated + w.sequences_dropped) / w.sequences
 
 
 COLUMNS = (
@@ -66,12 +71,20 @@ COLUMNS = (
     ),
     Column(
         "users cut",
-        "sequences that lose a part or all of their events",
+        "sequences that lose a part or all of their events, as a share of all",
         "sequences_truncated",
-        lambda w: w.sequences_truncated + w.sequences_dropped,
-        format_count,
+        _users_cut,
+        format_share,
+        ranked=False,
+        loss=True,
     ),
     Column(
-        "events lost", "events that never reach the model, as a share of all", "events_lost", _events_lost, format_share
+        "events lost",
+        "events that never reach the model, as a share of all",
+        "events_lost",
+        _events_lost,
+        format_share,
+        ranked=False,
+        loss=True,
     ),
 )

@@ -38,7 +38,7 @@ class Bars:
 
 def bars(histogram: LengthHistogram) -> Bars:
     """Count the sequences and events of each bin. Cost: O(m)."""
-    starts = _bin_starts(histogram.max)
+    starts = _bin_starts(*_ends(histogram, ()))
     positions = np.searchsorted(histogram.values, starts)
     users = np.diff(histogram.count_sums[positions])
     events = np.diff(histogram.event_sums[positions])
@@ -94,7 +94,10 @@ def histogram_figure(
     )
     figure.update_layout(**palette.base_layout(height), bargap=0, **edge_marks(edges, max_length))
     figure.update_xaxes(
-        title={"text": "sequence length (events)", "standoff": 6}, showgrid=False, zeroline=False, **axis(histogram)
+        title={"text": "sequence length (events)", "standoff": 6},
+        showgrid=False,
+        zeroline=False,
+        **axis(histogram, edges),
     )
     figure.update_yaxes(
         title="share per doubling", tickformat=".0%", gridcolor=palette.LINE, zeroline=False, rangemode="tozero"
@@ -102,24 +105,34 @@ def histogram_figure(
     return figure
 
 
-def axis(histogram: LengthHistogram) -> dict[str, Any]:
-    """Range and ticks of the length axis: powers of two, thinned out on long axes, and the longest length."""
-    top = float(np.log2(histogram.max + 0.5)) if histogram.max > 0 else 1.0
-    step = max(1, round(top / 12))
-    powers = [p for p in range(0, int(top) + 1, step) if p < top - 0.4]
-    longest = max(1, histogram.max)
+def axis(histogram: LengthHistogram, edges: Sequence[int] = ()) -> dict[str, Any]:
+    """Range and ticks of the length axis: from the shortest length or edge to the longest, powers of two between.
+
+    Args:
+        histogram: of the data set; lengths of 0 have no place on a logarithmic axis.
+        edges: bucket edges that are to be seen.
+    """
+    shortest, longest = _ends(histogram, edges)
+    low, high = float(np.log2(shortest - 0.5)) - 0.1, float(np.log2(longest + 0.5)) + 0.1
+    step = max(1, round((high - low) / 12))
+    powers = [p for p in range(0, int(high) + 1, step) if low < p < np.log2(longest) - 0.4]
     return {
-        "range": [-1.05, top + 0.1],
+        "range": [low, high],
         "tickvals": [float(p) for p in powers] + [float(np.log2(longest))],
         "ticktext": [str(2**p) for p in powers] + [str(longest)],
     }
+
+
+def _ends(histogram: LengthHistogram, edges: Sequence[int]) -> tuple[int, int]:
+    shortest = int(histogram.values[histogram.values > 0][0]) if histogram.max > 0 else 1
+    return min([shortest, *edges]), max([1, histogram.max, *edges])
 
 
 def edge_marks(edges: Sequence[int], max_length: int | None = None) -> dict[str, Any]:
     """Shapes and labels of the edges: a line and its number each, every other bucket shaded; the cap in red, dashed."""
     places = [float(np.log2(e + 0.5)) for e in edges]
     shapes: list[dict[str, Any]] = []
-    for i, (left, right) in enumerate(zip([-1.05, *places], places, strict=False)):
+    for i, (left, right) in enumerate(zip([-1.5, *places], places, strict=False)):
         if i % 2:
             shapes.append(_shape("rect", left, right, fillcolor=palette.BAND, line={"width": 0}))
     shapes += [_shape("line", x, x, line={"color": palette.GREEN, "width": 2}) for x in places]
@@ -127,7 +140,15 @@ def edge_marks(edges: Sequence[int], max_length: int | None = None) -> dict[str,
     if max_length is not None:
         x = float(np.log2(max_length + 0.5))
         shapes.append(_shape("line", x, x, line={"color": palette.VERMILION, "width": 2, "dash": "dash"}))
-        notes.append({**_note(x, f"cap {max_length}", palette.VERMILION, 0), "y": 0.5, "textangle": -90, "xshift": -9})
+        notes.append(
+            {
+                **_note(x, f"cap {max_length}", palette.VERMILION, 0),
+                "y": 0.5,
+                "textangle": -90,
+                "xshift": -9,
+                "yanchor": "middle",
+            }
+        )
     return {"shapes": shapes, "annotations": notes}
 
 
@@ -138,19 +159,18 @@ def _shape(kind: str, x0: float, x1: float, **style: Any) -> dict[str, Any]:
 def _note(x: float, text: str, color: str, row: int) -> dict[str, Any]:
     return {
         "x": x,
-        "y": 0.98 - 0.09 * row,
+        "y": 1.0 + 0.07 * row,
         "yref": "paper",
+        "yanchor": "bottom",
         "text": f"<b>{text}</b>",
         "showarrow": False,
-        "xanchor": "right",
-        "xshift": -2,
+        "xanchor": "center",
         "font": {"color": color, "size": 11},
     }
 
 
-def _bin_starts(longest: int) -> NDArray[np.int64]:
-    """Integer bin starts 1 .. longest + 1, about evenly spaced on the logarithmic axis."""
-    doublings = np.log2(longest + 1) if longest > 0 else 1.0
-    grid = np.exp2(np.linspace(0, doublings, max(2, int(doublings * _BINS_PER_DOUBLING) + 1)))
-    starts = np.unique(np.rint(grid).astype(np.int64))
-    return starts if starts.size > 1 else np.array([1, 2])
+def _bin_starts(shortest: int, longest: int) -> NDArray[np.int64]:
+    """Integer bin starts shortest .. longest + 1, about evenly spaced on the logarithmic axis."""
+    doublings = float(np.log2((longest + 1) / shortest))
+    grid = np.geomspace(shortest, longest + 1, max(2, int(doublings * _BINS_PER_DOUBLING) + 1))
+    return np.unique(np.rint(grid).astype(np.int64))

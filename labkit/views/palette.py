@@ -23,9 +23,10 @@ def base_layout(height: int, **more: Any) -> dict[str, Any]:
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
         "font": {"color": GREY, "size": 12},
-        "margin": {"l": 50, "r": 16, "t": 36, "b": 42},
+        "margin": {"l": 50, "r": 16, "t": 40, "b": 46},
         "showlegend": True,
-        "legend": {"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 1, "xanchor": "right"},
+        "legend": {"orientation": "h", "y": 0, "yref": "container", "yanchor": "bottom", "x": 0, "xanchor": "left"},
+        "autosize": True,
         "hoverlabel": {"namelength": -1},
         **more,
     }

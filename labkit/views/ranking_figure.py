@@ -31,10 +31,10 @@ def ranking_data(scores: Sequence[Score]) -> dict[str, Any]:
 def _text(score: Score) -> str:
     w = score.what_if
     if w is None or not w.kept_events:
-        return "no events"
-    lost = w.events_lost / (w.kept_events + w.events_lost)
+        return "  no events"
+    lost = w.events_lost / w.events
     loss = f" · loses {format_share(lost)} of events" if w.events_lost else ""
-    return f"{score.slots_per_event:.2f} slots per event{loss}"
+    return f"  {score.slots_per_event:.2f} slots per event{loss}"
 
 
 def ranking_figure(scores: Sequence[Score], *, height: int = 270) -> go.Figure:
@@ -69,10 +69,11 @@ def ranking_figure(scores: Sequence[Score], *, height: int = 270) -> go.Figure:
             ),
             go.Scatter(
                 y=data["y"],
-                x=[1.01] * len(data["y"]),
+                x=[1.0] * len(data["y"]),
                 text=data["text"],
                 mode="text",
                 textposition="middle right",
+                textfont={"size": 11.5},
                 showlegend=False,
                 hoverinfo="skip",
                 cliponaxis=False,
@@ -80,11 +81,11 @@ def ranking_figure(scores: Sequence[Score], *, height: int = 270) -> go.Figure:
         ]
     )
     figure.update_layout(**palette.base_layout(height), barmode="stack", bargap=0.35)
-    figure.update_layout(margin={"l": 110, "r": 250, "t": 36, "b": 42})
+    figure.update_layout(margin={"l": 110, "r": 255, "t": 8, "b": 46})
     figure.update_xaxes(
         range=[0, 1],
         tickformat=".0%",
-        title={"text": "share of all slots", "standoff": 6},
+        title={"text": "share of all slots", "standoff": 4},
         showgrid=False,
         zeroline=False,
     )

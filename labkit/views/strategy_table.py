@@ -22,17 +22,20 @@ BADGES: dict[Origin, tuple[str, str]] = {
 
 _STYLE = """
 <style>
-.labkit-table { border-collapse: collapse; font-size: 12.5px; width: 100%; font-variant-numeric: tabular-nums;
-  color: var(--jp-ui-font-color1, inherit); }
-.labkit-table th, .labkit-table td { padding: 4px 7px; text-align: right; white-space: nowrap; background: none; }
-.labkit-table thead th { color: var(--jp-ui-font-color2, #666); font-weight: 600;
-  border-bottom: 1px solid var(--jp-border-color1, #bbb); cursor: help; }
+.labkit-table { border-collapse: collapse; font-size: 12.5px; line-height: 1.25; width: 100%;
+  font-variant-numeric: tabular-nums; color: var(--jp-ui-font-color1, inherit); }
+.labkit-table-box { overflow-x: auto; }
+.labkit-table th, .labkit-table td { padding: 4px 6px; text-align: right; white-space: nowrap; background: none; }
+.labkit-table thead th { white-space: normal; vertical-align: bottom; font-weight: 600;
+  color: var(--jp-ui-font-color2, #666);  border-bottom: 1px solid var(--jp-border-color1, #bbb); cursor: help; }
 .labkit-table tbody tr { background: none !important;
   border-bottom: 1px solid var(--jp-border-color3, rgba(127,127,127,.2)); }
 .labkit-table th:first-child { text-align: left; font-weight: 600; }
-.labkit-table tbody th small { display: block; font-weight: 400; color: var(--jp-ui-font-color2, #666); }
+.labkit-table tbody th small { display: block; font-weight: 400; white-space: normal; min-width: 132px;
+  color: var(--jp-ui-font-color2, #666); }
 .labkit-table td.error { text-align: left; white-space: normal; color: var(--jp-error-color1, #b32d00); }
 .labkit-table td.best { font-weight: 700; }
+.labkit-table td.loss { color: var(--jp-error-color1, #b32d00); font-weight: 700; }
 .labkit-table td.best::before { content: "▸ "; color: #009E73; }
 .labkit-table .bar {
   background: linear-gradient(to right, rgba(230,159,0,.38) var(--share), transparent var(--share)); }
@@ -124,9 +127,11 @@ def _cell(w: WhatIf, column: Column, best: dict[str, float]) -> str:
     origin = w.provenance[column.figure]
     mark, legend = BADGES[origin]
     why = html.escape(w.reason.get(column.figure, legend))
-    classes = [name for name, on in (("best", best.get(column.header) == value), ("bar", column.bar)) if on]
+    marks = {"best": best.get(column.header) == value, "bar": column.bar, "loss": column.loss and value > 0}
+    classes = " ".join(name for name, on in marks.items() if on)
     share = f' style="--share:{100 * value:.1f}%"' if column.bar else ""
+    exact = f"{getattr(w, column.figure):,} {column.figure.replace('_', ' ')}"
     return (
-        f'<td data-figure="{column.figure}" data-value="{value!r}" class="{" ".join(classes)}"{share}>'
+        f'<td data-figure="{column.figure}" data-value="{value!r}" class="{classes}"{share} title="{exact}">'
         f'{column.text(value)}<sup class="{origin}" title="{why}">{mark}</sup></td>'
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from labkit.experiments.environment import environment_stamp
 from labkit.experiments.tune_buckets import GENERATED, Config, Result
-from labkit.files import write_text_whole
+from labkit.files import write_whole
 from labkit.views.dataset_summary import Summary
 from labkit.views.histogram_figure import histogram_figure
 from labkit.views.notebook_figure import NotebookFigure
@@ -55,7 +55,7 @@ def save_report(result: Result, folder: str | Path) -> list[Path]:
         f"<h1>{title}</h1>{summary(result)._repr_html_()}{first}{table(result).html()}{second}"
         f"<p>{html.escape(result.finding)}</p><p><small>{environment_stamp()}</small></p></body></html>"
     )
-    return [tuned, write_text_whole(tuned.with_name("strategies.html"), page)]
+    return [tuned, write_whole(tuned.with_name("strategies.html"), page)]
 
 
 def data_name(config: Config) -> str:

@@ -47,7 +47,7 @@ class EdgeSliders(W.VBox):
         self.optimal = W.Button(description="Optimal edges", icon="magic", tooltip="fewest slots for this many buckets")
         self.quantile = W.Button(description="Quantile edges", icon="bars", tooltip="as many sequences in every bucket")
         buttons = W.HBox([self.optimal, self.quantile], layout={"padding": "0 0 4px 96px"})
-        self._rows = [LogInt(f"edge {i + 1}", 1, 1, max(2, longest)) for i in range(MAX_BUCKETS)]
+        self._rows = [LogInt(f"edge {i + 1}", 1, 1, max(2, longest), note="") for i in range(MAX_BUCKETS)]
         super().__init__([self.buckets, buttons, *self._rows])
         self.buckets.observe(self._count_changed, "value")
         self.optimal.on_click(lambda _: self._find(EdgesBy.OPTIMAL))

@@ -36,18 +36,18 @@ class LiveFigures:
         with self.histogram.batch_update():
             if lengths is not self._drawn:
                 self._draw_bars(lengths)
+            self.histogram.layout.xaxis.update(axis(lengths, edges))
             self.histogram.update_layout(edge_marks(edges, max_length), overwrite=True)
         data = ranking_data(scores)
         with self.ranking.batch_update():
             useful, padding, text = self.ranking.data
             useful.y, useful.x = data["y"], data["useful"]
             padding.y, padding.x = data["y"], data["padding"]
-            text.y, text.x, text.text = data["y"], [1.01] * len(data["y"]), data["text"]
+            text.y, text.x, text.text = data["y"], [1.0] * len(data["y"]), data["text"]
 
     def _draw_bars(self, lengths: LengthHistogram) -> None:
         b = bars(lengths)
         sequences, events = self.histogram.data
         sequences.x, sequences.y, sequences.width, sequences.hovertext = b.centers, b.sequences, b.widths, b.hover
         events.x, events.y = b.centers, b.events
-        self.histogram.layout.xaxis.update(axis(lengths))
         self._drawn = lengths

@@ -28,7 +28,7 @@ class LogInt(W.HBox):
 
     value = T.Int()
 
-    def __init__(self, label: str, value: int, low: int, high: int, *, note: str = "", **layout: Any) -> None:
+    def __init__(self, label: str, value: int, low: int, high: int, *, note: str | None = None, **layout: Any) -> None:
         """Lay out label, slider, field and a note."""
         self._low, self._high = low, high
         self._grid = grid(low, high)
@@ -37,9 +37,9 @@ class LogInt(W.HBox):
             value=self._nearest(value), min=0, max=len(self._grid) - 1, description=label, readout=False,
             style=LABEL, layout={"flex": "1 1 auto", "width": "auto", "min_width": "180px"},
         )  # fmt: skip
-        self.field = W.BoundedIntText(value=value, min=low, max=high, layout={"width": "86px"})
+        self.field = W.BoundedIntText(value=value, min=low, max=high, layout={"width": "78px"})
         self.field.add_class("labkit-field")
-        self.note = W.HTML(note, layout={"width": "auto", "min_width": "0"})
+        self.note = W.HTML(note or "", layout={"flex": "0 0 auto", "width": "112px" if note is not None else "0"})
         super().__init__([self.slider, self.field, self.note], layout={"align_items": "center", **layout})
         self.value = value
         self.slider.observe(self._from_slider, "value")

@@ -37,8 +37,8 @@ class PolicyControls(W.VBox):
         )
         self.length_multiple = _menu("width multiple", _MULTIPLES, lineup.length_multiple)
         self.row_multiple = _menu("row multiple", _MULTIPLES, lineup.row_multiple)
-        self.overflow = _menu("above last edge", [str(o) for o in Overflow], str(lineup.overflow))
-        self.oversize = _menu("above budget", [str(o) for o in Oversize], str(lineup.oversize))
+        self.overflow = _menu("overflow", [str(o) for o in Overflow], str(lineup.overflow))
+        self.oversize = _menu("oversize", [str(o) for o in Oversize], str(lineup.oversize))
         super().__init__(
             [
                 self.token_budget,

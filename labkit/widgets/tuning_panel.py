@@ -22,6 +22,7 @@ from labkit.views.strategy_table import strategy_table
 from labkit.widgets.data_controls import DataControls
 from labkit.widgets.edge_sliders import MAX_BUCKETS, EdgeSliders
 from labkit.widgets.export_box import ExportBox
+from labkit.widgets.fit_width import FitWidth
 from labkit.widgets.live_figures import LiveFigures
 from labkit.widgets.newest_wins import NewestWins
 from labkit.widgets.policy_controls import PolicyControls
@@ -85,10 +86,10 @@ class TuningPanel(W.VBox):
     def _columns(self) -> W.HBox:
         left = W.VBox(
             [self.data, _heading("Bucket edges"), self.edges, _heading("Batches"), self.settings],
-            layout={"flex": "1 1 390px", "min_width": "360px", "max_width": "460px", "padding": "0 16px 0 0"},
+            layout={"flex": "1 1 420px", "min_width": "380px", "max_width": "500px", "padding": "0 16px 0 0"},
         )
         right = W.VBox(
-            [self.figures.histogram, self.message, self.table, self.figures.ranking, self.export],
+            [FitWidth(), self.figures.histogram, self.message, self.table, self.figures.ranking, self.export],
             layout={"flex": "3 1 600px", "min_width": "520px"},
         )
         return W.HBox([left, right], layout={"flex_flow": "row wrap", "width": "100%"})
@@ -178,6 +179,6 @@ def _notes(board: Scoreboard, histogram: LengthHistogram) -> list[str]:
     """Behind each edge: the bucket's share of the sequences and its own padding."""
     return [
         f'<span style="font-size:11px;opacity:.75;white-space:nowrap" title="share of the sequences; padding of this '
-        f'bucket">{format_share(g.sequences / histogram.sequences)} · pad {format_share(g.padding_ratio)}</span>'
+        f'bucket">{format_share(g.sequences / histogram.sequences)} · {format_share(g.padding_ratio)} pad</span>'
         for g in board.groups
     ]
