@@ -1,0 +1,1 @@
+"""What a model eats: padded rectangles or values and offsets."""
