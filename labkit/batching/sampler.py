@@ -55,7 +55,11 @@ class BucketBatchSampler:
         return len(self.plan) - self._consumed
 
     def __iter__(self) -> Iterator[list[int]]:
-        """Batches of the current epoch, from where ``load_state_dict`` left off."""
+        """Batches of the current epoch, from where ``load_state_dict`` left off.
+
+        A generator: a pass begins with its first batch, not with ``iter``, which DataLoader calls twice when it has
+        workers.
+        """
         if self._passes and self.policy.shuffle:
             warnings.warn(
                 f"second pass over epoch {self.epoch}: the batches are the same as before. "
@@ -65,7 +69,8 @@ class BucketBatchSampler:
         self._passes += 1
         plan, start = self.plan, self._consumed
         self._consumed = 0
-        return (plan[i].tolist() for i in range(start, len(plan)))
+        for i in range(start, len(plan)):
+            yield plan[i].tolist()
 
     def set_epoch(self, epoch: int) -> None:
         """Move to another epoch: a new shuffle from its first batch; the current one again keeps its place."""

@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from labkit.batching.plan import plan_epoch
+from labkit.config import TunedConfig
+from labkit.errors import DataFileError, LabkitError, PolicyError
+from labkit.experiments.tune_buckets import GENERATED, Config, load, run
+from labkit.views.tune_buckets import save_report, summary, table
+
+
+def test_ml_100k_with_the_defaults_finds_the_reference_edges():
+    result = run(Config())
+    assert result.board.edges.edges == (35, 66, 112, 168, 236, 307, 414, 737)
+    assert round(result.board[result.config.strategy].what_if.padding_ratio, 4) == 0.1810
+    assert result.finding.startswith("bucket_budget leaves 18.1% padding where padding to the longest leaves 85.6%: 5.7x")
+
+
+def test_generated_lengths_follow_the_parameters():
+    h = load(Config(preset=GENERATED, sequences=1000, longest=64, alpha=2.0))
+    assert (h.sequences, h.max <= 64, int(h.values[0])) == (1000, True, 1)
+
+
+def test_a_file_wins_over_the_preset(tmp_path):
+    path = tmp_path / "lengths.npy"
+    np.save(path, np.array([1, 2, 3]))
+    assert load(Config(lengths_file=str(path))).sequences == 3
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("strategy", "bucket", "strategy 'bucket' does not exist: use one of pad_max, pad_recent"),
+        ("edges_by", "best", "edges_by 'best' does not exist: use one of optimal, quantile, quantile_p95"),
+    ],
+)
+def test_unknown_keys_name_those_that_exist(field, value, message):
+    with pytest.raises(PolicyError, match=message):
+        Config(**{field: value})
+
+
+def test_alpha_of_one_is_refused():
+    with pytest.raises(LabkitError, match="alpha"):
+        run(Config(preset=GENERATED, alpha=1.0))
+
+
+def test_saved_report_loads_and_plans_the_same_batches(tmp_path):
+    result = run(Config())
+    tuned_path, page = save_report(result, tmp_path / "out")
+    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["strategies.html", "tuned.json"]
+    tuned = TunedConfig.load(tuned_path)
+    lengths = result.histogram.expand()
+    before = plan_epoch(lengths, result.board[result.config.strategy].policy, seed=3, epoch=1)
+    after = plan_epoch(lengths, tuned.batch_policy, seed=3, epoch=1)
+    np.testing.assert_array_equal(before.order, after.order)
+    np.testing.assert_array_equal(before.batch_offsets, after.batch_offsets)
+    text = page.read_text(encoding="utf-8")
+    assert "bucket_budget leaves 18.1% padding" in text
+    assert '<script src="http' not in text  # the page works offline
+
+
+def test_nothing_is_written_for_a_strategy_that_does_not_fit(tmp_path):
+    result = run(Config(token_budget=100))
+    with pytest.raises(PolicyError, match="bucket_budget cannot be exported: bucket width .* is above token_budget 100"):
+        save_report(result, tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []
+    assert "does not fit" in result.finding
+
+
+def test_a_folder_whose_parent_is_missing_is_named(tmp_path):
+    with pytest.raises(DataFileError, match="folder .*no does not exist"):
+        save_report(run(Config()), tmp_path / "no" / "out")
+
+
+def test_views_have_text_forms():
+    result = run(Config())
+    assert repr(summary(result)).startswith("ml-100k: sequences 943 · events 100 k")
+    assert "bucket_budget" in repr(table(result))
+    json.dumps(result.board[result.config.strategy].policy.to_dict())
