@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import pytest
+
+from labkit.experiments.lineup import EdgesBy
+from labkit.widgets.edge_sliders import MAX_BUCKETS, EdgeSliders
+
+
+@pytest.fixture
+def calls():
+    return []
+
+
+@pytest.fixture
+def sliders(calls):
+    made = EdgeSliders(3, 100, EdgesBy.OPTIMAL, lambda: calls.append(1))
+    made.show((5, 20, 100), 100)
+    return made
+
+
+def shown(sliders):
+    return [row.value for row in sliders._rows if row.layout.display != "none"]
+
+
+def test_showing_edges_calls_nobody(sliders, calls):
+    assert shown(sliders) == [5, 20, 100]
+    assert calls == []
+
+
+@pytest.mark.parametrize(
+    ("row", "wanted", "edges"),
+    [
+        (1, 50, (5, 50, 100)),
+        (1, 3, (5, 6, 100)),  # stops right of its left neighbour
+        (0, 70, (19, 20, 100)),  # stops left of its right neighbour
+        (2, 1, (5, 20, 21)),
+    ],
+    ids=["free", "left-neighbour", "right-neighbour", "last"],
+)
+def test_an_edge_stops_at_its_neighbours(sliders, calls, row, wanted, edges):
+    sliders._rows[row].field.value = wanted
+    assert sliders.edges == edges
+    assert tuple(shown(sliders)) == edges
+    assert sliders.edges_by is None  # from now on the user's own
+    assert len(calls) == 1
+
+
+def test_buttons_and_bucket_count_ask_for_computed_edges(sliders, calls):
+    sliders._rows[1].field.value = 30
+    sliders.quantile.click()
+    assert sliders.edges_by is EdgesBy.QUANTILE
+    sliders._rows[1].field.value = 40
+    sliders.buckets.value = 5
+    assert sliders.edges_by is EdgesBy.OPTIMAL
+    sliders.optimal.click()
+    assert len(calls) == 5
+
+
+def test_fewer_and_more_edges_use_the_same_rows(sliders):
+    many = tuple(range(1, MAX_BUCKETS + 1))
+    sliders.show(many, 100)
+    assert tuple(shown(sliders)) == many
+    sliders.show((7,), 100)
+    assert shown(sliders) == [7]

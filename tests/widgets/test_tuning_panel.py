@@ -1,0 +1,163 @@
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from ipywidgets.widgets.widget import _instances
+
+from labkit.batching.strategies import Strategy
+from labkit.config import TunedConfig
+from labkit.errors import LabkitError
+from labkit.experiments.tune_buckets import GENERATED, Config
+from labkit.views.strategy_table import strategy_table
+from labkit.widgets.tuning_panel import TuningPanel
+
+
+@pytest.fixture
+def panel(tmp_path):
+    made = TuningPanel(Config(), out=tmp_path / "tuned.json")
+    yield made
+    made.close()
+
+
+def padding(panel, strategy="bucket_budget"):
+    found = re.search(rf'data-strategy="{strategy}">.*?data-value="([^"]+)"', panel.table.value)
+    return float(found[1])
+
+
+def move(panel, row, value):
+    panel.edges._rows[row].field.value = value
+    assert panel.wait()
+
+
+def test_it_opens_with_the_optimum_in_every_view(panel):
+    assert panel.edges.edges == (35, 66, 112, 168, 236, 307, 414, 737)
+    assert round(padding(panel), 4) == 0.1810
+    marks = [a.text for a in panel.figures.histogram.layout.annotations]
+    assert marks == [f"<b>{e}</b>" for e in panel.edges.edges]
+    assert len(panel.figures.ranking.data[0].y) == len(Strategy)
+    assert panel.message.value == ""
+
+
+def test_a_moved_edge_changes_table_pictures_and_notes(panel):
+    before = panel.table.value
+    move(panel, 2, 150)
+    assert padding(panel) > 0.1810
+    assert panel.table.value != before
+    assert panel.figures.histogram.layout.annotations[2].text == "<b>150</b>"
+    assert "pad" in panel.edges._rows[2].note.value
+    panel.edges.optimal.click()
+    assert panel.wait()
+    assert round(padding(panel), 4) == 0.1810
+
+
+def test_the_table_is_that_of_the_newest_request_after_a_flood(panel):
+    for value in range(70, 111):
+        panel.edges._rows[2].field.value = value
+    assert panel.wait()
+    assert panel.board[Strategy.BUCKET_ROWS].policy.bucket_edges[2] == 110
+    assert panel.table.value == strategy_table(panel.board.scores).html(panel._seq)
+
+
+def test_a_last_edge_below_the_longest_is_explained_and_the_menu_mends_it(panel):
+    move(panel, 7, 500)
+    assert "longest length 737 &gt; last bucket edge 500 (5 of 943 sequences above it)" in panel.table.value
+    panel.settings.overflow.value = "truncate"
+    assert panel.wait()
+    assert panel.board[Strategy.BUCKET_BUDGET].what_if.sequences_truncated == 5
+
+
+def test_cap_and_multiples_reach_the_policies(panel):
+    panel.settings.cap.field.value = 200  # no effect before the box is ticked
+    assert panel.wait()
+    assert panel.board[Strategy.BUCKET_ROWS].policy.max_length is None
+    panel.settings.has_cap.value = True
+    panel.settings.length_multiple.value = 8
+    panel.settings.rows.field.value = 17
+    assert panel.wait()
+    policy = panel.board[Strategy.BUCKET_ROWS].policy
+    assert (policy.max_length, policy.length_multiple, policy.rows) == (200, 8, 17)
+    assert panel.edges.edges[-1] == 200
+    assert any(a.text == "<b>cap 200</b>" for a in panel.figures.histogram.layout.annotations)
+
+
+def test_two_hundred_updates_add_no_widget_and_send_one_message_a_figure(panel):
+    figure, sent = panel.figures.histogram, []
+    before = len(_instances)
+    figure.observe(lambda change: change["new"] and sent.append(1), ["_py2js_relayout", "_py2js_restyle", "_py2js_update"])
+    for i in range(200):
+        move(panel, 1, 50 + i % 10)
+    assert len(_instances) == before
+    assert len(sent) <= 200
+
+
+def test_other_data_comes_in_through_the_menu(panel):
+    move(panel, 1, 50)  # edges set by hand belong to the old data
+    panel.data.source.value = "cdnow"
+    assert panel.wait()
+    assert panel.edges.edges == (1, 2, 4, 7, 13, 26, 62, 217)
+    assert round(padding(panel), 4) == 0.1846
+    assert "23.6 k" in panel.summary.value
+    panel.data.source.value = GENERATED
+    assert panel.wait()
+    panel.data.longest.field.value = 64
+    assert panel.wait()
+    assert panel.board[Strategy.PAD_MAX].what_if.groups[0].width <= 64
+
+
+def test_a_file_is_opened_by_its_button_and_a_bad_one_leaves_the_old_data(panel, tmp_path):
+    np.save(tmp_path / "mine.npy", np.array([1, 2, 3, 9]))
+    panel.data.source.value = "file"
+    panel.data.path.value = str(tmp_path / "nothing.npy")
+    panel.data.open_button.click()
+    assert panel.wait()
+    assert "nothing.npy" in panel.message.value
+    assert panel.board[Strategy.PAD_MAX].what_if.sequences == 943
+    panel.data.path.value = str(tmp_path / "mine.npy")
+    panel.data.open_button.click()
+    assert panel.wait()
+    assert panel.board[Strategy.PAD_MAX].what_if.sequences == 4
+    assert panel.message.value == "" or "left" in panel.message.value
+
+
+def test_fewer_buckets_than_asked_is_said(panel):
+    panel.data.source.value = "cdnow"
+    panel.edges.quantile.click()
+    assert panel.wait()
+    assert "8 buckets asked, 5 left" in panel.message.value
+
+
+def test_export_writes_what_is_shown(panel, tmp_path):
+    move(panel, 2, 150)
+    panel.export.button.click()
+    assert panel.wait()
+    assert "Saved" in panel.export.answer.value
+    tuned = TunedConfig.load(tmp_path / "tuned.json")
+    assert tuned.batch_policy == panel.board[Strategy.BUCKET_BUDGET].policy
+    assert tuned.batch_policy.bucket_edges[2] == 150
+
+
+def test_an_export_that_cannot_be_written_says_why(panel, tmp_path):
+    panel.export._path.value = str(tmp_path / "no" / "way" / "tuned.json")
+    panel.export.button.click()
+    assert panel.wait()
+    assert "does not exist" in panel.export.answer.value
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_unexpected_error_is_shown_and_logged(panel, caplog):
+    panel._fail(ZeroDivisionError("division by zero"))
+    assert "unexpected ZeroDivisionError: division by zero" in panel.message.value
+    assert "worker failed" in caplog.text
+
+
+def test_data_that_cannot_be_read_at_the_start_is_an_error():
+    with pytest.raises(LabkitError, match="no preset"):
+        TuningPanel(Config(preset="nope"))
+
+
+def test_more_buckets_than_rows_is_said():
+    made = TuningPanel(Config(buckets=40))
+    assert len(made.edges.edges) == 16
+    made.close()
