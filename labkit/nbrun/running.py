@@ -1,0 +1,131 @@
+"""Run a notebook: everything that can be wrong is found before its kernel starts, and its output is written whole."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from labkit.errors import DataFileError, NotebookError, NotebookRunError
+from labkit.files import write_whole, written_whole
+from labkit.nbrun.kernel import Progress, execute
+from labkit.nbrun.parameters import Parameter, checked_parameters, declared_parameters
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """A notebook that ran to its end.
+
+    Attributes:
+        notebook: the executed notebook.
+        out_dir: its folder, absolute.
+        parameters: what was set, as plain Python values.
+        cells: code cells that ran, the one with the parameters set included.
+        seconds: wall-clock time, the start of the kernel included.
+    """
+
+    notebook: Path
+    out_dir: Path
+    parameters: dict[str, Any]
+    cells: int
+    seconds: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain JSON types."""
+        return {
+            "notebook": str(self.notebook),
+            "out_dir": str(self.out_dir),
+            "parameters": self.parameters,
+            "cells": self.cells,
+            "seconds": round(self.seconds, 3),
+        }
+
+
+def run_notebook(
+    path: str | os.PathLike[str],
+    parameters: Mapping[str, Any],
+    out_dir: str | os.PathLike[str],
+    *,
+    on_progress: Progress | None = None,
+) -> RunResult:
+    """Run a notebook and keep the executed one in ``out_dir`` under its own name.
+
+    The kernel is the running interpreter, its working folder the current one. Where the notebook declares ``out_dir``
+    and it is not given, it is set to the absolute ``out_dir``.
+
+    Args:
+        path: of the ``.ipynb``.
+        parameters: values by name; a text is converted to the declared type, see ``checked_parameters``.
+        out_dir: folder of the results, made if it is not there, after everything was checked.
+        on_progress: called after every code cell with the cells done and the cells in all.
+
+    Raises:
+        DataFileError: no such notebook, or ``out_dir`` cannot be a folder.
+        NotebookError: not a notebook of Python, an unknown or ill-typed parameter; nothing was written.
+        NotebookRunError: a cell raised; what ran is kept as ``<name>.failed.ipynb``.
+    """
+    source, folder = Path(path), Path(out_dir).absolute()
+    declared = declared_of(source)
+    values = checked_parameters(declared, parameters)
+    if "out_dir" in declared and "out_dir" not in values:
+        values |= checked_parameters({"out_dir": declared["out_dir"]}, {"out_dir": str(folder)})
+    if folder / source.name == source.absolute():
+        raise DataFileError(f"the executed notebook would overwrite {str(source)!r}: choose another folder for it.")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DataFileError(f"cannot make folder {os.fspath(out_dir)!r}: {error.strerror or error}.") from error
+    start = time.perf_counter()
+    cells = _run(source.absolute(), folder / source.name, values, on_progress)
+    return RunResult(folder / source.name, folder, values, cells, time.perf_counter() - start)
+
+
+def declared_of(path: Path) -> dict[str, Parameter]:
+    """The parameters that a notebook declares in its cell tagged ``parameters``; none where there is no such cell.
+
+    Raises:
+        DataFileError: there is no such file; NotebookError: it is no notebook of Python.
+    """
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        cells, kernel = data["cells"], data["metadata"].get("kernelspec", {})
+        tagged = [c for c in cells if "parameters" in c["metadata"].get("tags", [])]
+        source = "".join(tagged[0]["source"]) if tagged else ""
+    except FileNotFoundError:
+        raise DataFileError(f"no notebook {str(path)!r}. Check the path, from folder {str(Path.cwd())!r}.") from None
+    except OSError as error:
+        raise DataFileError(f"cannot read {str(path)!r}: {error.strerror or error}.") from error
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise NotebookError(f"{str(path)!r} is not a Jupyter notebook (.ipynb, format 4).") from None
+    language = kernel.get("language", "python")
+    if language != "python":
+        raise NotebookError(f"{str(path)!r} is a notebook of {language}: labkit runs those of Python.")
+    return declared_parameters(source)
+
+
+def _run(source: Path, target: Path, values: dict[str, Any], on_progress: Progress | None) -> int:
+    failed = target.with_name(f"{target.stem}.failed.ipynb")
+    with written_whole(target) as partial:
+        try:
+            cells = execute(source, partial, values, on_progress)
+        except BaseException as error:  # an interruption too: what ran is worth keeping
+            if partial.exists():
+                _name_paths(partial, source, failed)
+                partial.replace(failed)
+            if isinstance(error, NotebookRunError):
+                raise NotebookRunError(f"{source.name}: {error} (kept: {failed})") from None
+            raise
+        _name_paths(partial, source, target)
+    failed.unlink(missing_ok=True)  # of an earlier run
+    return cells
+
+
+def _name_paths(executed: Path, source: Path, target: Path) -> None:
+    """Put the names of the notebooks into the metadata, instead of the paths of this machine."""
+    data = json.loads(executed.read_text(encoding="utf-8"))
+    data["metadata"].get("papermill", {}).update(input_path=source.name, output_path=target.name)
+    write_whole(executed, json.dumps(data, indent=1, ensure_ascii=False) + "\n")
