@@ -47,7 +47,7 @@ def check_fits(policy: BatchPolicy, longest: int, lengths: NDArray[np.integer] |
 
 
 def jagged_figures(histogram: LengthHistogram, policy: BatchPolicy) -> JaggedFigures:
-    """Score event-budget batches on a histogram. Cost: O(m), and 1-2 milliseconds for the estimate (``rows_per_batch``).
+    """Score event-budget batches on a histogram. Cost: O(m), and the milliseconds of ``rows_per_batch``.
 
     Raises:
         PolicyError: a sequence above the token budget.
