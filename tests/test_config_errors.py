@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from labkit.config import TunedConfig
 from labkit.errors import ConfigError, DataFileError
 from labkit.lengths.histogram import LengthHistogram
 
+VERSION = version("labkit")
 HISTOGRAM = LengthHistogram.from_lengths([3, 1, 3, 0, 8])
 TUNED = TunedConfig.from_policy(HISTOGRAM, BatchPolicy("bucket_budget", bucket_edges=(3, 8)))
 
@@ -57,19 +59,19 @@ FIELDS: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     ),
     "future": (
         put("schema_version", value=2),
-        ("schema_version is 2, this labkit 0.1.0 reads version 1: upgrade labkit where the file is read."),
+        f"schema_version is 2, this labkit {VERSION} reads version 1: upgrade labkit where the file is read.",
     ),
     "text version": (
         put("schema_version", value="1"),
-        ("schema_version is '1', expected a whole number from 1: this labkit 0.1.0 reads version 1."),
+        f"schema_version is '1', expected a whole number from 1: this labkit {VERSION} reads version 1.",
     ),
     "true version": (
         put("schema_version", value=True),
-        ("schema_version is True, expected a whole number from 1: this labkit 0.1.0 reads version 1."),
+        f"schema_version is True, expected a whole number from 1: this labkit {VERSION} reads version 1.",
     ),
     "no version": (
         lambda d: d.pop("schema_version"),
-        ("schema_version is missing, expected a whole number from 1: this labkit 0.1.0 reads version 1."),
+        f"schema_version is missing, expected a whole number from 1: this labkit {VERSION} reads version 1.",
     ),
     "missing": (lambda d: d["policy"].pop("token_budget"), "policy.token_budget is missing."),
     "missing part": (lambda d: d.pop("histogram"), "histogram is missing."),

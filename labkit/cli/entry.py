@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except typer.TyperException as error:  # the parser's own
         return _complain(error.format_message(), BAD_INPUT)
     except (KeyboardInterrupt, typer.Abort):
-        return _complain("interrupted", INTERRUPTED)
+        return INTERRUPTED
     except BrokenPipeError:  # whoever reads has enough; keep the interpreter from complaining at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return PIPE_CLOSED

@@ -38,14 +38,14 @@ def fitted(annotation: ast.expr, value: Any) -> Any:
         case ast.BinOp(left=left, op=ast.BitOr(), right=right):
             return _any_of([left, right], value)
         case ast.Subscript(value=outer, slice=inner):
-            return _subscript(_name(outer), inner, value)
+            return _subscript(annotation, _name(outer), inner, value)
     convert = _SCALARS.get(_name(annotation))
     if convert is None:
         raise MisfitError(f"labkit run cannot set a {ast.unparse(annotation)}")
     return convert(value)
 
 
-def _subscript(outer: str, inner: ast.expr, value: Any) -> Any:
+def _subscript(whole: ast.expr, outer: str, inner: ast.expr, value: Any) -> Any:
     parts = list(inner.elts) if isinstance(inner, ast.Tuple) else [inner]
     match outer.lower():
         case "optional":
@@ -63,7 +63,7 @@ def _subscript(outer: str, inner: ast.expr, value: Any) -> Any:
             if len(items) != len(parts):
                 raise MisfitError(f"{len(items)} items")
             return [fitted(part, item) for part, item in zip(parts, items, strict=True)]
-    raise MisfitError(f"labkit run cannot set a {outer}[{ast.unparse(inner)}]")
+    raise MisfitError(f"labkit run cannot set a {ast.unparse(whole)}")
 
 
 def _any_of(parts: list[ast.expr], value: Any) -> Any:
