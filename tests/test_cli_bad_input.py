@@ -269,10 +269,7 @@ def test_commands(complaint: Any, words: str, message: str) -> None:
     [
         (
             {"schema_version": 9},
-            (
-                f"schema_version is 9, this labkit {version('labkit')} reads version 1: upgrade labkit where the file is "
-                "read."
-            ),
+            f"schema_version is 9, this labkit {version('labkit')} reads version 1: upgrade labkit where it is read.",
         ),
         ({"kind": "other"}, "not a tuned configuration of labkit: kind is 'other', expected 'labkit.tuned_config'."),
         ({"policy": None}, "policy is None: it should be an object."),

@@ -59,7 +59,7 @@ FIELDS: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     ),
     "future": (
         put("schema_version", value=2),
-        f"schema_version is 2, this labkit {VERSION} reads version 1: upgrade labkit where the file is read.",
+        f"schema_version is 2, this labkit {VERSION} reads version 1: upgrade labkit where it is read.",
     ),
     "text version": (
         put("schema_version", value="1"),

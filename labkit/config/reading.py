@@ -45,7 +45,7 @@ def _check_version(data: dict[str, Any]) -> None:
         shown = _shown(found) if "schema_version" in data else "missing"
         raise ConfigError(f"schema_version is {shown}, expected a whole number from 1: {reads}.")
     if found > SCHEMA_VERSION:
-        raise ConfigError(f"schema_version is {found}, {reads}: upgrade labkit where the file is read.")
+        raise ConfigError(f"schema_version is {found}, {reads}: upgrade labkit where it is read.")
 
 
 def first_fault(error: ValidationError, data: Any) -> str:

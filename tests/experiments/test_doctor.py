@@ -1,0 +1,121 @@
+"""labkit doctor: every finding has a reason and a way out, whatever is broken."""
+
+from __future__ import annotations
+
+import json
+import types
+from importlib import metadata
+from typing import Any
+
+import pytest
+
+from labkit.cli import main
+from labkit.experiments import doctor
+from labkit.experiments.doctor import Check, diagnose, doctor_text
+
+
+def checks() -> dict[str, Check]:
+    return {check.name: check for check in diagnose()}
+
+
+def test_what_is_here_is_found_and_what_is_not_has_a_reason_and_a_fix() -> None:
+    found = checks()
+    assert found["python"].ok
+    assert found["numpy"].found == metadata.version("numpy")
+    assert {"torch CUDA", "cupy", "nvrtc", "NVIDIA driver", "node", "g++", "chromium", "memory"} <= set(found)
+    for check in found.values():
+        assert check.needed_for
+        if check.ok:
+            assert (check.reason, check.fix) == (None, None)
+            assert check.found
+        else:
+            assert check.reason
+            assert check.fix
+            assert "\n" not in check.reason
+
+
+def test_the_json_is_the_checks(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert [set(check) for check in data["checks"]] == [
+        {"name", "ok", "found", "needed_for", "reason", "fix"} for _ in data["checks"]
+    ]
+
+
+def test_the_text_has_a_line_a_check() -> None:
+    lines = doctor_text(
+        [
+            Check("numpy", True, "2.0", "everything"),
+            Check("node", False, None, "tests", "not on the PATH", "apt-get install nodejs"),
+        ]
+    ).splitlines()
+    assert lines == [
+        "ok       numpy          2.0",
+        "missing  node           not on the PATH. Needed for tests; apt-get install nodejs",
+    ]
+
+
+def stand_in(monkeypatch: pytest.MonkeyPatch, **modules: Any) -> None:
+    def find(name: str) -> Any:
+        if name not in modules:
+            raise ModuleNotFoundError(f"No module named {name!r}")
+        return modules[name]
+
+    monkeypatch.setattr(doctor, "import_module", find)
+
+
+def test_packages_that_are_missing_are_findings_not_errors(monkeypatch: pytest.MonkeyPatch) -> None:
+    stand_in(monkeypatch)
+    monkeypatch.setenv("PATH", "/nowhere")
+
+    def version(name: str) -> str:
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(metadata, "version", version)
+    found = checks()
+    assert found["duckdb"] == Check(
+        "duckdb", False, None, "event tables in Parquet and CSV", "not installed", "pip install duckdb"
+    )
+    assert found["cupy"].reason == "No module named 'cupy'"
+    assert found["cupy"].fix == "pip install 'labkit[gpu]'"
+    assert found["memory"].reason == "No module named 'psutil'"
+    assert found["node"] == Check(
+        "node", False, None, "tests of the widgets' JavaScript", "not on the PATH", "sudo apt-get install nodejs"
+    )
+
+
+def test_a_machine_with_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    cuda = types.SimpleNamespace(is_available=lambda: True, device_count=lambda: 2, get_device_name=lambda i: "H200")
+    torch = types.SimpleNamespace(__version__="2.13.0", version=types.SimpleNamespace(cuda="13.0"), cuda=cuda)
+    calls: list[str] = []
+    nvml = types.SimpleNamespace(
+        nvmlInit=lambda: calls.append("init"),
+        nvmlShutdown=lambda: calls.append("shutdown"),
+        nvmlSystemGetDriverVersion=lambda: "580.65",
+        nvmlDeviceGetCount=lambda: 1,
+        nvmlDeviceGetHandleByIndex=lambda i: i,
+        nvmlDeviceGetName=lambda h: "NVIDIA H200",
+        nvmlDeviceGetMemoryInfo=lambda h: types.SimpleNamespace(total=140 * 2**30),
+    )
+    stand_in(monkeypatch, torch=torch, pynvml=nvml)
+    found = checks()
+    assert found["torch CUDA"].found == "CUDA 13.0, 2 x H200"
+    assert found["NVIDIA driver"].found == "driver 580.65: NVIDIA H200 (140 GiB)"
+    assert calls == ["init", "shutdown"]
+
+
+@pytest.mark.parametrize(
+    ("cuda", "reason"),
+    [
+        (None, "torch 2.13.0 is built without CUDA"),
+        ("13.0", "torch 2.13.0 is built for CUDA 13.0, but finds no GPU"),
+    ],
+)
+def test_why_torch_cannot_use_a_gpu(monkeypatch: pytest.MonkeyPatch, cuda: str | None, reason: str) -> None:
+    torch = types.SimpleNamespace(
+        __version__="2.13.0",
+        version=types.SimpleNamespace(cuda=cuda),
+        cuda=types.SimpleNamespace(is_available=lambda: False),
+    )
+    stand_in(monkeypatch, torch=torch)
+    assert checks()["torch CUDA"].reason == reason
