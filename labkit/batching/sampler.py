@@ -11,7 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from labkit.batching.fields import whole_number
 from labkit.batching.plan import EpochPlan, plan_epoch
 from labkit.batching.policy import BatchPolicy
+from labkit.batching.what_if import what_if
 from labkit.errors import PolicyError
+from labkit.lengths.histogram import LengthHistogram
 from labkit.lengths.validate import checked_lengths
 
 
@@ -25,6 +27,9 @@ class BucketBatchSampler:
         lengths: (N,) lengths of the data set's sequences, in the order of its indices.
         policy: any strategy, not only buckets.
         seed: of the shuffle.
+
+    Warns:
+        UserWarning: ``drop_last`` leaves a bucket without a single batch.
 
     Raises:
         LengthsError, PolicyError: as ``plan_epoch``; the first plan is made here, so that errors come before training.
@@ -42,6 +47,19 @@ class BucketBatchSampler:
         self._passes = 0
         self._plan: EpochPlan | None = None
         _ = self.plan
+        if policy.drop_last:
+            self._warn_of_empty_buckets()
+
+    def _warn_of_empty_buckets(self) -> None:
+        """A bucket smaller than one batch would be left out of every epoch, not of this one alone."""
+        for group in what_if(LengthHistogram.from_lengths(self._lengths), self.policy).groups:
+            if group.sequences and not group.batches:
+                warnings.warn(
+                    f"drop_last: the {group.sequences} sequences of the bucket up to length {group.edge} fill no batch "
+                    f"of {group.rows} rows, so they are never trained on. "
+                    "Use fewer rows, wider buckets or drop_last=False.",
+                    stacklevel=3,
+                )
 
     @property
     def plan(self) -> EpochPlan:
