@@ -55,20 +55,24 @@ class EdgeSliders(W.VBox):
         for row in self._rows:
             row.observe(self._moved, "value")
 
-    def show(self, edges: Sequence[int], longest: int, notes: Sequence[str] = ()) -> None:
-        """Put all edges at once, on sliders that end at ``longest``, with a note behind each; no callback follows."""
+    def show(self, edges: Sequence[int], longest: int) -> None:
+        """Put all edges at once, on sliders that end at ``longest``; no callback follows."""
         with self._lock:
             self._showing = True
             try:
                 for i, row in enumerate(self._rows):
                     row.layout.display = "" if i < len(edges) else "none"
-                    row.note.value = notes[i] if i < len(notes) else ""
                     if i < len(edges):
                         row.set_range(1, max(2, longest, edges[-1]))
                         row.value = edges[i]
             finally:
                 self._showing = False
             self.edges = tuple(edges)
+
+    def annotate(self, notes: Sequence[str]) -> None:
+        """Write a short note behind each edge."""
+        for i, row in enumerate(self._rows):
+            row.note.value = notes[i] if i < len(notes) else ""
 
     def _find(self, how: EdgesBy) -> None:
         self.edges_by = how
@@ -87,11 +91,10 @@ class EdgeSliders(W.VBox):
             low = shown[i - 1] + 1 if i else 1
             high = shown[i + 1] - 1 if i + 1 < len(shown) else change["new"]
             shown[i] = max(low, min(change["new"], high))
-            if shown[i] != change["new"]:
-                self._showing = True
-                try:
-                    change["owner"].value = shown[i]
-                finally:
-                    self._showing = False
             self.edges, self.edges_by = tuple(shown), None
+            self._showing = True  # back from a neighbour, or from what the worker wrote in the meantime
+            try:
+                change["owner"].value = shown[i]
+            finally:
+                self._showing = False
         self._changed()

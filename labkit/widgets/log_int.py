@@ -32,7 +32,6 @@ class LogInt(W.HBox):
         """Lay out label, slider, field and a note."""
         self._low, self._high = low, high
         self._grid = grid(low, high)
-        self._moving = False
         self.slider = W.IntSlider(
             value=self._nearest(value), min=0, max=len(self._grid) - 1, description=label, readout=False,
             style=LABEL, layout={"flex": "1 1 auto", "width": "auto", "min_width": "180px"},
@@ -50,18 +49,16 @@ class LogInt(W.HBox):
         """Change the ends; the value is moved inside them."""
         if (low, high) == (self._low, self._high):
             return
-        self._low, self._high, self._grid = low, high, grid(low, high)
         value = min(max(self.value, low), high)
-        self._moving = True
-        try:
-            self.field.min, self.field.max = min(low, self.field.min), max(high, self.field.max)
-            self.field.value = value
-            self.field.min, self.field.max = low, high
+        # first wide enough for the old value and the new, so that neither input moves anything by itself
+        self.field.min, self.field.max = min(low, self._low), max(high, self._high)
+        self._low, self._high, self._grid = low, high, grid(low, high)
+        self.value = value
+        self.field.value = value
+        self.field.min, self.field.max = low, high
+        with self.slider.hold_trait_notifications():
             self.slider.max = len(self._grid) - 1
             self.slider.value = self._nearest(value)
-        finally:
-            self._moving = False
-        self.value = value
 
     def _nearest(self, value: int) -> int:
         i = int(np.searchsorted(self._grid, value))
@@ -69,20 +66,17 @@ class LogInt(W.HBox):
             return i - 1
         return i
 
+    # No flags: an input that already says the same changes nothing, whichever thread set it.
+
     def _from_slider(self, change: Any) -> None:
-        if not self._moving:
-            self.value = self._grid[change["new"]]
+        step = min(change["new"], len(self._grid) - 1)
+        if step != self._nearest(self.value):
+            self.value = self._grid[step]
 
     def _from_field(self, change: Any) -> None:
-        if not self._moving:
-            self.value = change["new"]
+        self.value = change["new"]
 
     def _show(self, change: Any) -> None:
         """Bring both inputs to the value; a value between two steps of the slider leaves the slider at the nearest."""
-        self._moving = True
-        try:
-            self.field.value = self.value
-            if self._grid[self.slider.value] != self.value:
-                self.slider.value = self._nearest(self.value)
-        finally:
-            self._moving = False
+        self.field.value = self.value
+        self.slider.value = self._nearest(self.value)

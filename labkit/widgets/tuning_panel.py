@@ -132,8 +132,10 @@ class TuningPanel(W.VBox):
         board = score(request.histogram, request.lineup)
         self.board, self._answered = board, request
         with self._lock:
-            if request.seq == self._seq and board.edges is not None:  # never move an edge under the user's hand
-                self.edges.show(board.edges.edges, request.histogram.max, _notes(board, request.histogram))
+            computed = board.edges if request.lineup.bucket_edges is None else None
+            if computed is not None and request.seq == self._seq:  # never move an edge under the user's hand
+                self.edges.show(computed.edges, request.histogram.max)
+        self.edges.annotate(_notes(board, request.histogram))
         self.table.value = strategy_table(board.scores).html(request.seq)
         self._say(board.edges.note if board.edges is not None else None)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import secrets
 import shutil
@@ -15,6 +16,7 @@ import time
 import urllib.error
 import urllib.request
 from pathlib import Path
+from typing import Any
 
 from playwright.sync_api import Locator, Page, expect
 
@@ -23,6 +25,12 @@ CHROMIUM_ARGS = [
     "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync",
 ]  # fmt: skip
+
+
+FOLDERS = (
+    "JUPYTER_CONFIG_DIR", "JUPYTER_RUNTIME_DIR", "JUPYTER_DATA_DIR", "JUPYTERLAB_SETTINGS_DIR",
+    "JUPYTERLAB_WORKSPACES_DIR", "IPYTHONDIR",
+)  # fmt: skip
 
 
 class JupyterLab:
@@ -34,7 +42,7 @@ class JupyterLab:
         self._home = Path(tempfile.mkdtemp(prefix="labkit-ui-"))
         self._log = self._home / "server.log"
         environment = {**os.environ, **(kernel_environment or {})}
-        for name in ("JUPYTER_CONFIG_DIR", "JUPYTER_RUNTIME_DIR", "JUPYTER_DATA_DIR", "JUPYTERLAB_SETTINGS_DIR", "JUPYTERLAB_WORKSPACES_DIR", "IPYTHONDIR"):
+        for name in FOLDERS:
             (self._home / name.lower()).mkdir()
             environment[name] = str(self._home / name.lower())
         flags = [
@@ -62,6 +70,15 @@ class JupyterLab:
 
     def url(self, path: str, query: str = "") -> str:
         return f"http://127.0.0.1:{self.port}/{path}?token={self.token}{query}"
+
+    def shut_down_kernels(self) -> None:
+        for session in self._ask("GET", "api/sessions"):
+            self._ask("DELETE", f"api/sessions/{session['id']}")
+
+    def _ask(self, method: str, path: str) -> Any:
+        asked = urllib.request.Request(self.url(path), method=method, headers={"Authorization": f"token {self.token}"})
+        with urllib.request.urlopen(asked, timeout=20) as answer:
+            return json.loads(answer.read() or "null")
 
     def stop(self) -> None:
         with contextlib.suppress(ProcessLookupError):
@@ -91,7 +108,8 @@ def run_all(page: Page, timeout_s: float = 90) -> None:
     page.locator(".lm-Menu-item[data-command='runmenu:run-all']").click()
     page.wait_for_function(
         """() => {
-          const prompts = [...document.querySelectorAll('.jp-Notebook .jp-CodeCell .jp-InputPrompt')].map(e => e.textContent);
+          const cells = document.querySelectorAll('.jp-Notebook .jp-CodeCell .jp-InputPrompt');
+          const prompts = [...cells].map(e => e.textContent);
           const raised = document.querySelector('.jp-OutputArea [data-mime-type="application/vnd.jupyter.stderr"]');
           return raised || (prompts.length && prompts.every(p => /\\[\\d+\\]/.test(p)));
         }""",

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 from labkit.experiments.lineup import EdgesBy
@@ -62,3 +64,23 @@ def test_fewer_and_more_edges_use_the_same_rows(sliders):
     assert tuple(shown(sliders)) == many
     sliders.show((7,), 100)
     assert shown(sliders) == [7]
+
+
+def test_a_move_while_the_worker_shows_edges_is_never_lost_halfway(sliders):
+    stop = threading.Event()
+
+    def worker():
+        while not stop.is_set():
+            sliders.show((5, 20, 100), 100)
+
+    thread = threading.Thread(target=worker)
+    thread.start()
+    try:
+        for i in range(300):
+            sliders._rows[1].field.value = 30 + i % 40
+    finally:
+        stop.set()
+        thread.join(10)
+    assert tuple(shown(sliders)) == sliders.edges
+    sliders._rows[1].field.value = 71
+    assert sliders.edges == (5, 71, 100)

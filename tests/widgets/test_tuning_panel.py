@@ -85,7 +85,8 @@ def test_cap_and_multiples_reach_the_policies(panel):
 def test_two_hundred_updates_add_no_widget_and_send_one_message_a_figure(panel):
     figure, sent = panel.figures.histogram, []
     before = len(_instances)
-    figure.observe(lambda change: change["new"] and sent.append(1), ["_py2js_relayout", "_py2js_restyle", "_py2js_update"])
+    messages = ["_py2js_relayout", "_py2js_restyle", "_py2js_update"]
+    figure.observe(lambda change: change["new"] and sent.append(1), messages)
     for i in range(200):
         move(panel, 1, 50 + i % 10)
     assert len(_instances) == before

@@ -1,0 +1,70 @@
+"""One JupyterLab and one Chromium for all browser tests; a fresh page and a fresh copy of the notebook for each."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Error, Page, expect, sync_playwright
+
+from tests.ui.jupyter import CHROMIUM_ARGS, ROOT, JupyterLab, open_notebook, run_all
+
+#: Screenshots of this run, for a person to look at.
+SHOTS = ROOT / "test-results"
+NOTEBOOK = "01_tune_buckets.ipynb"
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    path = shutil.which("chromium") or shutil.which("google-chrome")
+    assert path, "Chromium is missing: run `make setup-tests` (on Debian/Ubuntu: sudo apt-get install chromium)"
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=CHROMIUM_ARGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("lab")
+
+
+@pytest.fixture(scope="session")
+def lab(workspace: Path) -> Iterator[JupyterLab]:
+    server = JupyterLab(workspace)
+    yield server
+    server.stop()
+
+
+def _is_known(error: Error) -> bool:
+    """JupyterLab's plotly renderer redraws figures that are scrolled out of sight when the theme changes, and fails."""
+    return "axis scaling" in error.message and "extensions/jupyterlab-plotly/static" in (error.stack or "")
+
+
+@pytest.fixture
+def page(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Page]:
+    page = browser.new_page(viewport={"width": 1500, "height": 1000})
+    errors: list[str] = []
+    page.on("pageerror", lambda error: None if _is_known(error) else errors.append(f"{error.message}\n{error.stack}"))
+    yield page
+    SHOTS.mkdir(exist_ok=True)
+    page.screenshot(path=SHOTS / f"{request.node.name}.png")
+    page.close()
+    assert errors == [], "the page raised errors"
+
+
+@pytest.fixture
+def panel_page(page: Page, lab: JupyterLab, workspace: Path, request: pytest.FixtureRequest) -> Iterator[Page]:
+    """The tuning notebook, all cells run, its panel in sight; its kernel is shut down afterwards."""
+    folder = workspace / request.node.name / "notebooks"
+    folder.mkdir(parents=True)
+    shutil.copy(ROOT / "notebooks" / NOTEBOOK, folder)
+    open_notebook(page, lab, f"{folder.relative_to(workspace)}/{NOTEBOOK}")
+    run_all(page)
+    panel = page.locator(".labkit-panel")
+    panel.evaluate("e => e.scrollIntoView({block: 'start'})")
+    expect(panel.locator(".js-plotly-plot .bars path").first).to_be_visible(timeout=30_000)
+    yield page
+    lab.shut_down_kernels()

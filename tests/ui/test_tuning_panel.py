@@ -1,0 +1,113 @@
+"""Notebook 01 as a newcomer uses it: every number asserted here was computed by Python and came through the page."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from labkit.config import TunedConfig
+from tests.ui.jupyter import cell_value, expect_changed
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
+
+
+def padding(panel: Locator, strategy: str = "bucket_budget") -> Locator:
+    return cell_value(panel, strategy, "padding_ratio")
+
+
+def value(cell: Locator) -> float:
+    return float(cell.get_attribute("data-value") or "nan")
+
+
+def edge_row(panel: Locator, number: int) -> Locator:
+    return panel.locator(".widget-hbox", has=panel.page.get_by_text(f"edge {number}", exact=True)).last
+
+
+def type_edge(panel: Locator, number: int, edge: int) -> None:
+    field = edge_row(panel, number).locator("input[type=number]")
+    field.fill(str(edge))
+    field.press("Enter")
+
+
+@pytest.fixture
+def panel(panel_page: Page) -> Locator:
+    return panel_page.locator(".labkit-panel")
+
+
+def test_newcomer_moves_an_edge_goes_back_to_the_optimum_and_exports(panel: Locator, workspace: Path) -> None:
+    assert round(value(padding(panel)), 4) == 0.1810
+    assert panel.locator("tr[data-strategy]").count() == 7
+
+    # drag the slider of edge 3 to the right: the padding gets worse
+    before = padding(panel).get_attribute("data-value") or ""
+    handle = edge_row(panel, 3).locator(".noUi-handle")
+    box = handle.bounding_box()
+    assert box is not None
+    panel.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    panel.page.mouse.down()
+    panel.page.mouse.move(box["x"] + 12, box["y"] + box["height"] / 2, steps=4)
+    panel.page.mouse.up()
+    expect_changed(padding(panel), before)
+    assert value(padding(panel)) > 0.1811
+
+    # the text field takes the exact number, and the picture follows
+    type_edge(panel, 3, 140)
+    expect(panel.locator(".annotation-text", has_text="140")).to_be_visible(timeout=20_000)
+
+    panel.get_by_role("button", name="Optimal edges").click()
+    expect(edge_row(panel, 3).locator("input[type=number]")).to_have_value("112", timeout=20_000)
+    expect(padding(panel)).to_have_attribute("data-value", before, timeout=20_000)
+
+    panel.get_by_role("button", name="Export").click()
+    expect(panel.locator(".labkit-answer")).to_contain_text("Saved", timeout=20_000)
+    saved = next(workspace.glob("test_newcomer*/results/tuned.json"))
+    tuned = TunedConfig.load(saved)
+    assert tuned.batch_policy.bucket_edges == (35, 66, 112, 168, 236, 307, 414, 737)
+    assert json.loads(saved.read_text())["figures"]["padding_ratio"]["value"] == float(before)
+
+
+def test_errors_are_read_in_the_panel_and_mended_there(panel: Locator) -> None:
+    type_edge(panel, 8, 500)
+    row = panel.locator("tr[data-strategy='bucket_budget']")
+    expect(row).to_contain_text("longest length 737 > last bucket edge 500 (5 of 943", timeout=20_000)
+    assert value(padding(panel, "pad_max")) > 0.85  # the other strategies stay
+    panel.get_by_label("overflow").select_option("truncate")
+    expect(cell_value(panel, "bucket_budget", "events_lost")).to_be_visible(timeout=20_000)
+    assert value(cell_value(panel, "bucket_budget", "sequences_truncated")) == pytest.approx(5 / 943)
+
+
+def test_other_data_and_a_file_that_is_not_there(panel: Locator) -> None:
+    panel.get_by_label("data", exact=True).select_option(label="cdnow: CDNOW, transactions of a customer")
+    expect(edge_row(panel, 8).locator("input[type=number]")).to_have_value("217", timeout=20_000)
+    assert round(value(padding(panel)), 4) == 0.1846
+    panel.get_by_role("button", name="Quantile edges").click()
+    expect(panel.locator(".labkit-message")).to_contain_text("8 buckets asked, 5 left", timeout=20_000)
+    assert round(value(padding(panel)), 4) == 0.8968
+
+    panel.get_by_label("data", exact=True).select_option(label="a file of yours")
+    panel.get_by_label("path").fill("nowhere.csv")
+    panel.get_by_role("button", name="Open file").click()
+    expect(panel.locator(".labkit-message")).to_contain_text("nowhere.csv", timeout=20_000)
+
+
+def test_figures_fill_their_cell_in_light_and_dark(panel: Locator) -> None:
+    page = panel.page
+    plot = panel.locator(".js-plotly-plot .main-svg").first
+    table = panel.locator(".labkit-table-box")
+    for theme in ("JupyterLab Dark", "JupyterLab Light"):
+        page.locator(".lm-MenuBar-item", has_text="Settings").first.click()
+        page.locator(".lm-Menu-itemLabel", has_text="Theme").first.hover()
+        page.locator(".lm-Menu-itemLabel", has_text=theme).first.click()
+        expect(page.locator(f"body[data-jp-theme-name='{theme}']")).to_be_attached(timeout=20_000)
+        widths = [locator.evaluate("e => e.getBoundingClientRect().width") for locator in (plot, table)]
+        assert widths[0] == pytest.approx(widths[1], rel=0.03)
+        # the table's text stands out from the ground behind it
+        seen = table.evaluate(
+            "e => [getComputedStyle(e.querySelector('td')).color,"
+            " getComputedStyle(document.querySelector('.jp-Notebook')).backgroundColor]"
+        )
+        light = [sum(int(float(x)) for x in c[c.index("(") + 1 : c.index(")")].split(",")[:3]) / 3 for c in seen]
+        assert abs(light[0] - light[1]) > 100
