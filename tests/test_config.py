@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -231,3 +232,64 @@ def test_the_same_lengths_in_another_order_are_the_same() -> None:
     tuned = TunedConfig.from_policy(HISTOGRAM, buckets())
     tuned.sampler(LENGTHS[::-1])  # a warning would fail the test
     assert tuned.compare(LENGTHS[::-1]).message == "the lengths are those that this configuration was tuned on."
+
+
+# --- with the tensors
+
+
+class Histories(torch.utils.data.Dataset[torch.Tensor]):
+    """User i has the events 1000 i + 1, 1000 i + 2, ..."""
+
+    def __len__(self) -> int:
+        return LENGTHS.size
+
+    def __getitem__(self, i: int) -> torch.Tensor:
+        return torch.arange(1, int(LENGTHS[i]) + 1) + 1000 * i
+
+
+@pytest.mark.parametrize("strategy", list(Strategy), ids=str)
+def test_a_loaded_file_gives_the_tensors_that_were_planned(strategy: Strategy, tmp_path: Path) -> None:
+    edges = (1, 3, 6) if strategy.startswith("bucket") else None
+    policy = BatchPolicy(strategy, rows=3, bucket_edges=edges, token_budget=24, max_length=6, length_multiple=2)
+    plan = plan_epoch(LENGTHS, policy, seed=3)
+    tuned = TunedConfig.load(TunedConfig.from_policy(HISTOGRAM, policy).save(tmp_path / "tuned.json"))
+    loader = torch.utils.data.DataLoader(
+        Histories(), batch_sampler=tuned.sampler(LENGTHS, seed=3), collate_fn=tuned.collate()
+    )
+    batches = list(loader)
+    assert len(batches) == len(plan)
+    cap = None if strategy is Strategy.PAD_MAX else 6
+    for i, (batch, indices) in enumerate(zip(batches, plan, strict=True)):
+        recent = [Histories()[j][-cap:] if cap else Histories()[j] for j in indices.tolist()]
+        assert batch.rows == len(recent)
+        if strategy is Strategy.JAGGED:
+            assert batch.values.tolist() == torch.cat(recent).tolist()
+        else:
+            assert tuple(batch.values.shape) == (plan.rows[i], plan.padded_lengths[i])
+            assert batch.values[batch.valid].tolist() == torch.cat(recent).tolist()
+
+
+@pytest.mark.parametrize(
+    ("strategy", "settings", "depends"),
+    [
+        ("pad_max", {}, True),
+        ("pad_recent", {}, True),
+        ("pad_recent", {"max_length": 4}, False),
+        ("pad_batch", {}, False),
+        ("bucket_graph", {"bucket_edges": (3, 9), "token_budget": 30}, True),
+        ("bucket_rows", {"bucket_edges": (3, 9)}, False),
+        ("bucket_rows", {"bucket_edges": (3, 9), "static_shapes": True}, True),
+    ],
+)
+def test_other_lengths_give_the_planned_shapes_when_the_collate_knows_them(
+    strategy: str, settings: dict[str, Any], depends: bool
+) -> None:
+    others = LENGTHS[:7]
+    tuned = TunedConfig.from_policy(HISTOGRAM, BatchPolicy(strategy, **{"rows": 3, **settings}))
+    with pytest.warns(UserWarning, match="not those that this configuration was tuned on") as caught:
+        sampler = tuned.sampler(others)
+    hint = f" The shapes of {strategy} depend on the lengths: use collate(histogram=lengths)."
+    assert str(caught[0].message).endswith(hint) == depends
+    collate = tuned.collate(histogram=others)
+    shapes = [tuple(collate([Histories()[i] for i in batch]).values.shape) for batch in sampler]
+    assert shapes == list(zip(sampler.plan.rows.tolist(), sampler.plan.padded_lengths.tolist(), strict=True))

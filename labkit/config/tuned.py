@@ -4,31 +4,26 @@ from __future__ import annotations
 
 import json
 import os
-import platform
-import sys
 import warnings
 from datetime import UTC, datetime
 from functools import cached_property
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal, Self
 
-import numpy as np
 from numpy.typing import ArrayLike
 from pydantic import AwareDatetime, ConfigDict, Field, ValidationError, model_validator
 
 from labkit.batching.policy import BatchPolicy
 from labkit.batching.sampler import BucketBatchSampler
-from labkit.batching.what_if import FIGURES, WhatIf, what_if
-from labkit.config.comparison import Comparison, compare, lost_share, truncated_share
+from labkit.batching.strategies import Strategy
+from labkit.batching.what_if import what_if
+from labkit.config.comparison import Comparison, compare, truncated_share
+from labkit.config.contents import figures_of, versions
 from labkit.config.reading import KIND, SCHEMA_VERSION, first_fault, parse_strictly
 from labkit.config.stored import Stored, StoredFigure, StoredHistogram, StoredPolicy, plain
 from labkit.errors import ConfigError, DataFileError
 from labkit.files import write_whole
 from labkit.lengths.histogram import LengthHistogram
-from labkit.provenance import Figure
-
-_UNITS = {"slots": "slots", "largest_batch_slots": "slots", "kept_events": "events", "events_lost": "events"}
 
 _SUMMARY = "A batch policy of labkit, the histogram of the lengths that it was tuned on, and what it cost there."
 
@@ -86,10 +81,10 @@ class TunedConfig(Stored):
                 kind=KIND,
                 schema_version=SCHEMA_VERSION,
                 created=datetime.now(UTC).replace(microsecond=0),
-                versions=_versions(),
+                versions=versions(),
                 policy=StoredPolicy.of(policy),
                 max_truncated_share=allowed,
-                figures={name: StoredFigure.of(figure) for name, figure in _figures(scored, histogram).items()},
+                figures={name: StoredFigure.of(figure) for name, figure in figures_of(scored, histogram).items()},
                 fingerprint=histogram.fingerprint,
                 histogram=StoredHistogram.of(histogram),
             )
@@ -176,16 +171,28 @@ class TunedConfig(Stored):
         sampler = BucketBatchSampler(lengths, self.batch_policy, seed=seed)
         found = self.compare(lengths)
         if not found.same_lengths:
-            warnings.warn(found.message, UserWarning, stacklevel=2)
+            warnings.warn(found.message + self._collate_hint(), UserWarning, stacklevel=2)
         return sampler
+
+    def _collate_hint(self) -> str:
+        policy = self.batch_policy
+        if policy.strategy is Strategy.PAD_MAX or policy.has_static_shapes:
+            depends = True
+        else:
+            depends = policy.strategy is Strategy.PAD_RECENT and policy.max_length is None
+        return (
+            f" The shapes of {policy.strategy} depend on the lengths: use collate(histogram=lengths)."
+            if depends
+            else ""
+        )
 
     def collate(self, layout: Any = None, **options: Any) -> Any:
         """What makes tensors of the batches of ``sampler``; see ``labkit.layouts.collate.collate``.
 
         Args:
             layout: None is that of the strategy.
-            options: passed on. ``histogram`` is by default that of the tuned lengths; ``pad_max`` and ``pad_recent``
-                without a cap take their width from it, so give that of other lengths where the sampler has them.
+            options: passed on. ``histogram`` is by default that of the tuned lengths. Where the sampler has others, pass
+                ``histogram=lengths`` for the policies whose shapes depend on them; the sampler's warning says so.
         """
         from labkit.layouts.collate import collate  # not at the top: it brings torch
 
@@ -201,26 +208,3 @@ class TunedConfig(Stored):
         """
         now = lengths if isinstance(lengths, LengthHistogram) else LengthHistogram.from_lengths(lengths)
         return compare(self.length_histogram, now, self.batch_policy, self.max_truncated_share)
-
-
-def _figures(scored: WhatIf, histogram: LengthHistogram) -> dict[str, Figure]:
-    """The figures of a what-if, and the two shares that are always shown together."""
-    found = {
-        name: Figure(
-            plain(getattr(scored, name)), _UNITS.get(name, "1"), scored.provenance[name], scored.reason.get(name)
-        )
-        for name in FIGURES
-    }
-    for name, value, source in (
-        ("truncated_share", truncated_share(scored, histogram), "sequences_truncated"),
-        ("lost_share", lost_share(scored, histogram), "events_lost"),
-    ):
-        found[name] = Figure(value, "1", found[source].origin, found[source].reason)
-    return found
-
-
-def _versions() -> dict[str, str]:
-    found = {"labkit": version("labkit"), "python": platform.python_version(), "numpy": np.__version__}
-    if torch := sys.modules.get("torch"):  # never loaded for its number alone
-        found["torch"] = str(getattr(torch, "__version__", "unknown"))
-    return found
