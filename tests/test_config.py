@@ -288,7 +288,7 @@ def test_other_lengths_give_the_planned_shapes_when_the_collate_knows_them(
     tuned = TunedConfig.from_policy(HISTOGRAM, BatchPolicy(strategy, **{"rows": 3, **settings}))
     with pytest.warns(UserWarning, match="not those that this configuration was tuned on") as caught:
         sampler = tuned.sampler(others)
-    hint = f" The shapes of {strategy} depend on the lengths: use collate(histogram=lengths)."
+    hint = f" Shapes of {strategy} depend on the lengths: use collate(histogram=lengths)."
     assert str(caught[0].message).endswith(hint) == depends
     collate = tuned.collate(histogram=others)
     shapes = [tuple(collate([Histories()[i] for i in batch]).values.shape) for batch in sampler]

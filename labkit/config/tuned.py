@@ -176,15 +176,11 @@ class TunedConfig(Stored):
 
     def _collate_hint(self) -> str:
         policy = self.batch_policy
-        if policy.strategy is Strategy.PAD_MAX or policy.has_static_shapes:
-            depends = True
-        else:
-            depends = policy.strategy is Strategy.PAD_RECENT and policy.max_length is None
-        return (
-            f" The shapes of {policy.strategy} depend on the lengths: use collate(histogram=lengths)."
-            if depends
-            else ""
-        )
+        open_cap = policy.strategy is Strategy.PAD_RECENT and policy.max_length is None
+        static = "static_shapes" in policy.spec.fields and policy.has_static_shapes
+        if policy.strategy is Strategy.PAD_MAX or open_cap or static:
+            return f" Shapes of {policy.strategy} depend on the lengths: use collate(histogram=lengths)."
+        return ""
 
     def collate(self, layout: Any = None, **options: Any) -> Any:
         """What makes tensors of the batches of ``sampler``; see ``labkit.layouts.collate.collate``.
