@@ -187,8 +187,8 @@ class TunedConfig(Stored):
 
         Args:
             layout: None is that of the strategy.
-            options: passed on. ``histogram`` is by default that of the tuned lengths. Where the sampler has others, pass
-                ``histogram=lengths`` for the policies whose shapes depend on them; the sampler's warning says so.
+            options: passed on. ``histogram`` is by default that of the tuned lengths. Where the sampler has others,
+                pass ``histogram=lengths`` for policies whose shapes depend on them; the sampler's warning says so.
         """
         from labkit.layouts.collate import collate  # not at the top: it brings torch
 
