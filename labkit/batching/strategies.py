@@ -83,7 +83,7 @@ STRATEGIES: dict[Strategy, StrategySpec] = {
             *_PADDED,
         ),
         _spec(
-            Strategy.PAD_BATCH, "pad to the longest of the batch", Batching.FIXED_ROWS, "rows", "max_length", *_PADDED
+            Strategy.PAD_BATCH, "pad to the batch's longest", Batching.FIXED_ROWS, "rows", "max_length", *_PADDED
         ),
         _spec(Strategy.BUCKET_ROWS, "buckets, fixed rows", Batching.BUCKETS, "rows", *_EDGES, *_PADDED),
         _spec(Strategy.BUCKET_BUDGET, "buckets, token budget", Batching.BUCKETS, *_BUDGET, *_PADDED),
@@ -97,7 +97,7 @@ STRATEGIES: dict[Strategy, StrategySpec] = {
         ),
         _spec(
             Strategy.JAGGED,
-            "no padding: values and offsets",
+            "values and offsets, no padding",
             Batching.EVENT_BUDGET,
             "token_budget",
             "max_rows",

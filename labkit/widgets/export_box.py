@@ -9,6 +9,7 @@ from pathlib import Path
 import ipywidgets as W
 
 from labkit.batching.strategies import Strategy
+from labkit.widgets.log_int import LABEL
 
 
 class ExportBox(W.VBox):
@@ -22,18 +23,14 @@ class ExportBox(W.VBox):
 
     def __init__(self, strategy: Strategy, path: str | Path, export: Callable[[], None]) -> None:
         """Lay out the row and the answer below it."""
-        self._strategy = W.Dropdown(
-            options=[(str(s), s) for s in Strategy], value=strategy, description="strategy", layout={"width": "220px"},
-            style={"description_width": "60px"},
-        )  # fmt: skip
-        self._path = W.Text(
-            str(path), description="to", layout={"flex": "1 1 auto"}, style={"description_width": "24px"}
-        )
-        self.button = W.Button(description="Export", icon="download", button_style="primary", layout={"width": "110px"})
-        self.answer = W.HTML()
+        wide = {"width": "100%"}
+        options = [(str(s), s) for s in Strategy]
+        self._strategy = W.Dropdown(options=options, value=strategy, description="strategy", style=LABEL, layout=wide)
+        self._path = W.Text(str(path), description="file", style=LABEL, layout={"flex": "1 1 auto", "width": "auto"})
+        self.button = W.Button(description="Export", icon="download", button_style="primary", layout={"width": "96px"})
+        self.answer = W.HTML(layout={"padding": "0 0 0 104px"})
         self.answer.add_class("labkit-answer")
-        row = W.HBox([self._strategy, self._path, self.button], layout={"align_items": "center"})
-        super().__init__([row, self.answer])
+        super().__init__([self._strategy, W.HBox([self._path, self.button]), self.answer])
         self.button.on_click(lambda _: export())
 
     @property
@@ -49,4 +46,4 @@ class ExportBox(W.VBox):
     def say(self, text: str, *, error: bool = False) -> None:
         """Show one line of answer."""
         color = "var(--jp-error-color1, #b32d00)" if error else "var(--jp-success-color1, #1b7a3d)"
-        self.answer.value = f'<span style="color:{color}">{html.escape(text)}</span>' if text else ""
+        self.answer.value = f'<div style="color:{color};line-height:1.35">{html.escape(text)}</div>' if text else ""

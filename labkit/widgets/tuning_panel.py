@@ -85,11 +85,19 @@ class TuningPanel(W.VBox):
 
     def _columns(self) -> W.HBox:
         left = W.VBox(
-            [self.data, _heading("Bucket edges"), self.edges, _heading("Batches"), self.settings],
+            [
+                self.data,
+                _heading("Bucket edges"),
+                self.edges,
+                _heading("Batches"),
+                self.settings,
+                _heading("Take it along"),
+                self.export,
+            ],
             layout={"flex": "1 1 420px", "min_width": "380px", "max_width": "500px", "padding": "0 16px 0 0"},
         )
         right = W.VBox(
-            [FitWidth(), self.figures.histogram, self.message, self.table, self.figures.ranking, self.export],
+            [FitWidth(), self.figures.histogram, self.message, self.table, self.figures.ranking],
             layout={"flex": "3 1 600px", "min_width": "520px"},
         )
         return W.HBox([left, right], layout={"flex_flow": "row wrap", "width": "100%"})

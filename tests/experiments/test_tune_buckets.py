@@ -16,7 +16,9 @@ def test_ml_100k_with_the_defaults_finds_the_reference_edges():
     result = run(Config())
     assert result.board.edges.edges == (35, 66, 112, 168, 236, 307, 414, 737)
     assert round(result.board[result.config.strategy].what_if.padding_ratio, 4) == 0.1810
-    assert result.finding.startswith("bucket_budget leaves 18.1% padding where padding to the longest leaves 85.6%: 5.7x")
+    assert result.finding.startswith(
+        "bucket_budget leaves 18.1% padding where padding to the longest leaves 85.6%: 5.7x"
+    )
 
 
 def test_generated_lengths_follow_the_parameters():
@@ -64,14 +66,16 @@ def test_saved_report_loads_and_plans_the_same_batches(tmp_path):
 
 def test_nothing_is_written_for_a_strategy_that_does_not_fit(tmp_path):
     result = run(Config(token_budget=100))
-    with pytest.raises(PolicyError, match="bucket_budget cannot be exported: bucket width .* is above token_budget 100"):
+    with pytest.raises(
+        PolicyError, match=r"bucket_budget cannot be exported: bucket width .* is above token_budget 100"
+    ):
         save_report(result, tmp_path / "out")
     assert list(tmp_path.iterdir()) == []
     assert "does not fit" in result.finding
 
 
 def test_a_folder_whose_parent_is_missing_is_named(tmp_path):
-    with pytest.raises(DataFileError, match="folder .*no does not exist"):
+    with pytest.raises(DataFileError, match=r"folder .*no does not exist"):
         save_report(run(Config()), tmp_path / "no" / "out")
 
 
