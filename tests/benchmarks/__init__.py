@@ -1,0 +1,1 @@
+"""labkit's own speed against its bars: ``python -m tests.benchmarks`` (``make bench``). Never part of a test run."""

@@ -1,0 +1,22 @@
+"""The benchmarks, in the order of the table."""
+
+from __future__ import annotations
+
+import sys
+
+from tests.benchmarks import count_lengths, edges, event_log, imports, notebook, plan, slider_move
+from tests.benchmarks.runner import main
+
+BENCHMARKS = (
+    count_lengths.BENCHMARK,
+    slider_move.BENCHMARK,
+    edges.BENCHMARK,
+    plan.TIME,
+    plan.MEMORY,
+    event_log.BENCHMARK,
+    imports.BENCHMARK,
+    notebook.BENCHMARK,
+)
+
+if __name__ == "__main__":
+    sys.exit(main(BENCHMARKS))
