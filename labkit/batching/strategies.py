@@ -82,9 +82,7 @@ STRATEGIES: dict[Strategy, StrategySpec] = {
             "max_length",
             *_PADDED,
         ),
-        _spec(
-            Strategy.PAD_BATCH, "pad to the batch's longest", Batching.FIXED_ROWS, "rows", "max_length", *_PADDED
-        ),
+        _spec(Strategy.PAD_BATCH, "pad to the batch's longest", Batching.FIXED_ROWS, "rows", "max_length", *_PADDED),
         _spec(Strategy.BUCKET_ROWS, "buckets, fixed rows", Batching.BUCKETS, "rows", *_EDGES, *_PADDED),
         _spec(Strategy.BUCKET_BUDGET, "buckets, token budget", Batching.BUCKETS, *_BUDGET, *_PADDED),
         _spec(
