@@ -60,6 +60,16 @@ class WhatIf:
     provenance: dict[str, Origin] = field(default_factory=dict)
     reason: dict[str, str] = field(default_factory=dict)
 
+    @property
+    def truncated_share(self) -> float:
+        """Users who lose events, by truncation or with their whole sequence, as a share of all."""
+        return (self.sequences_truncated + self.sequences_dropped) / self.sequences
+
+    @property
+    def lost_share(self) -> float:
+        """Events lost as a share of all, 0 without events; always shown beside ``truncated_share``."""
+        return self.events_lost / self.events if self.events else 0.0
+
 
 #: The fields of ``WhatIf`` that are figures.
 FIGURES = (

@@ -85,23 +85,13 @@ def compare(
         sequences_now=now.sequences,
         padding_ratio_then=then.padding_ratio,
         padding_ratio_now=None if found is None else found.padding_ratio,
-        truncated_share_then=truncated_share(then, tuned_on),
-        truncated_share_now=None if found is None else truncated_share(found, now),
-        lost_share_then=lost_share(then, tuned_on),
-        lost_share_now=None if found is None else lost_share(found, now),
+        truncated_share_then=then.truncated_share,
+        truncated_share_now=None if found is None else found.truncated_share,
+        lost_share_then=then.lost_share,
+        lost_share_now=None if found is None else found.lost_share,
         max_truncated_share=max_truncated_share,
         problem=problem,
     )
-
-
-def truncated_share(scored: WhatIf, histogram: LengthHistogram) -> float:
-    """Users that lose events, by truncation or with their whole sequence, of all users."""
-    return float((scored.sequences_truncated + scored.sequences_dropped) / histogram.sequences)
-
-
-def lost_share(scored: WhatIf, histogram: LengthHistogram) -> float:
-    """Events lost of all events, 0 without events."""
-    return float(scored.events_lost / histogram.events) if histogram.events else 0.0
 
 
 def _both(then: float, now: float | None) -> str:

@@ -9,15 +9,13 @@ from importlib.metadata import version
 import numpy as np
 
 from labkit.batching.what_if import FIGURES, WhatIf
-from labkit.config.comparison import lost_share, truncated_share
 from labkit.config.stored import plain
-from labkit.lengths.histogram import LengthHistogram
 from labkit.provenance import Figure
 
 _UNITS = {"slots": "slots", "largest_batch_slots": "slots", "kept_events": "events", "events_lost": "events"}
 
 
-def figures_of(scored: WhatIf, histogram: LengthHistogram) -> dict[str, Figure]:
+def figures_of(scored: WhatIf) -> dict[str, Figure]:
     """The figures of a what-if, and the two shares that are always shown together."""
     found = {
         name: Figure(
@@ -26,8 +24,8 @@ def figures_of(scored: WhatIf, histogram: LengthHistogram) -> dict[str, Figure]:
         for name in FIGURES
     }
     for name, value, source in (
-        ("truncated_share", truncated_share(scored, histogram), "sequences_truncated"),
-        ("lost_share", lost_share(scored, histogram), "events_lost"),
+        ("truncated_share", scored.truncated_share, "sequences_truncated"),
+        ("lost_share", scored.lost_share, "events_lost"),
     ):
         found[name] = Figure(value, "1", found[source].origin, found[source].reason)
     return found

@@ -17,7 +17,7 @@ from labkit.batching.policy import BatchPolicy
 from labkit.batching.sampler import BucketBatchSampler
 from labkit.batching.strategies import Strategy
 from labkit.batching.what_if import what_if
-from labkit.config.comparison import Comparison, compare, truncated_share
+from labkit.config.comparison import Comparison, compare
 from labkit.config.contents import figures_of, versions
 from labkit.config.reading import KIND, SCHEMA_VERSION, first_fault, parse_strictly
 from labkit.config.stored import Stored, StoredFigure, StoredHistogram, StoredPolicy, plain
@@ -74,7 +74,7 @@ class TunedConfig(Stored):
         Cost: one ``what_if``.
         """
         scored = what_if(histogram, policy)
-        share = truncated_share(scored, histogram)
+        share = scored.truncated_share
         allowed = min(1.0, 1.5 * share + 0.01) if max_truncated_share is None else plain(max_truncated_share)
         try:
             return cls(
@@ -84,7 +84,7 @@ class TunedConfig(Stored):
                 versions=versions(),
                 policy=StoredPolicy.of(policy),
                 max_truncated_share=allowed,
-                figures={name: StoredFigure.of(figure) for name, figure in figures_of(scored, histogram).items()},
+                figures={name: StoredFigure.of(figure) for name, figure in figures_of(scored).items()},
                 fingerprint=histogram.fingerprint,
                 histogram=StoredHistogram.of(histogram),
             )

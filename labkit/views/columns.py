@@ -34,14 +34,6 @@ class Column:
     loss: bool = False
 
 
-def _events_lost(w: WhatIf) -> float:
-    return w.events_lost / w.events if w.events else 0.0
-
-
-def _users_cut(w: WhatIf) -> float:
-    return (w.sequences_truncated + w.sequences_dropped) / w.sequences
-
-
 COLUMNS = (
     Column(
         "padding",
@@ -73,7 +65,7 @@ COLUMNS = (
         "users cut",
         "sequences that lose a part or all of their events, as a share of all",
         "sequences_truncated",
-        _users_cut,
+        lambda w: w.truncated_share,
         format_share,
         ranked=False,
         loss=True,
@@ -82,7 +74,7 @@ COLUMNS = (
         "events lost",
         "events that never reach the model, as a share of all",
         "events_lost",
-        _events_lost,
+        lambda w: w.lost_share,
         format_share,
         ranked=False,
         loss=True,

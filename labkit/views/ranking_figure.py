@@ -32,8 +32,7 @@ def _text(score: Score) -> str:
     w = score.what_if
     if w is None or not w.kept_events:
         return "  no events"
-    lost = w.events_lost / w.events
-    loss = f" · loses {format_share(lost)} of events" if w.events_lost else ""
+    loss = f" · loses {format_share(w.lost_share)} of events" if w.events_lost else ""
     return f"  {score.slots_per_event:.2f} slots per event{loss}"
 
 
