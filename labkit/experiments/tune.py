@@ -61,16 +61,6 @@ class Found:
     edges: Edges
     what_if: WhatIf
 
-    @property
-    def truncated_share(self) -> float:
-        """Users cut / users."""
-        return self.what_if.sequences_truncated / self.histogram.sequences
-
-    @property
-    def lost_share(self) -> float:
-        """Events lost / events, 0 without events."""
-        return self.what_if.events_lost / self.histogram.events if self.histogram.events else 0.0
-
     def tuned_config(self) -> TunedConfig:
         """What a training job loads."""
         from labkit.config.tuned import TunedConfig  # not at the top: it brings pydantic
@@ -117,8 +107,8 @@ def tune_report(found: Found, tuned: TunedConfig, out: Path) -> dict[str, Any]:
         "max_events_lost": found.limits.max_events_lost,
         "bucket_edges": list(found.edges.edges),
         "max_length": found.what_if.policy.max_length,
-        "truncated_share": found.truncated_share,
-        "lost_share": found.lost_share,
+        "truncated_share": found.what_if.truncated_share,
+        "lost_share": found.what_if.lost_share,
         "max_truncated_share": tuned.max_truncated_share,
         "slots_by_buckets": list(found.edges.curve or ()),
         "strategies": [strategy_record(found.what_if)],

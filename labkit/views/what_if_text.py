@@ -43,8 +43,8 @@ def what_if_text(scored: Scored) -> str:
 def tune_text(found: Found, out: str) -> str:
     """What was found, both losses, and where it was written."""
     w, policy = found.what_if, found.what_if.policy
-    cut = f"{_count(w.sequences_truncated)} users cut ({format_share(found.truncated_share)})"
-    lost = f"{_count(w.events_lost)} events lost ({format_share(found.lost_share)})"
+    cut = f"{_count(w.sequences_truncated)} users cut ({format_share(w.truncated_share)})"
+    lost = f"{_count(w.events_lost)} events lost ({format_share(w.lost_share)})"
     cap = "no cap" if policy.max_length is None else f"cap {policy.max_length}"
     lines = [
         summary_line(found.histogram),
