@@ -22,6 +22,7 @@ class Overflow(StrEnum):
     ERROR = "error"
     TRUNCATE = "truncate"  # its most recent events go to the last bucket
     DROP = "drop"  # it is left out, and counted
+    SPLIT = "split"  # packed only: it is cut into pieces of at most one capacity, nothing is lost
 
 
 class Oversize(StrEnum):
@@ -61,13 +62,16 @@ class BatchPolicy:
         max_rows: most rows of a jagged batch.
         max_length: truncation cap, applied first; the most recent events are kept. None: no cap
             (``pad_recent``: ceil of the 99th percentile).
-        overflow: lengths above the last edge: ``error``, ``truncate`` or ``drop``.
+        overflow: lengths above the last edge (``packed``: the capacity): ``error``, ``truncate``, ``drop``, and
+            ``split`` for ``packed`` alone.
         oversize: a width above the token budget: ``error``, or ``single_row``.
         pad_to: ``edge`` or ``batch_max``.
         static_shapes: every batch of a bucket has the same rows, the missing ones are ghost rows.
             None: on for ``bucket_graph``, off elsewhere.
         row_multiple: rows of a bucket are rounded down to it when at least one multiple fits the budget.
         length_multiple: padded widths are rounded up to it, after everything else.
+        capacity: slots of a pack, in ``packed``. None: the longest length after the cap.
+        max_sequences_per_pack: most sequences (or pieces of them) that share a pack; None: as many as fit.
         batch_order: ``shuffled`` or ``grouped``.
         shuffle: False keeps the given order (bucket after bucket).
         drop_last: leave out the last, partial batch (of each bucket); what is left out is counted.
@@ -90,6 +94,8 @@ class BatchPolicy:
     static_shapes: bool | None = None
     row_multiple: int = 1
     length_multiple: int = 1
+    capacity: int | None = None
+    max_sequences_per_pack: int | None = None
     batch_order: BatchOrder = BatchOrder.SHUFFLED
     shuffle: bool = True
     drop_last: bool = False
@@ -101,9 +107,9 @@ class BatchPolicy:
         for name in ("rows", "token_budget", "max_rows", "row_multiple"):
             if name in used:
                 self._set(name, fields.whole_number(name, getattr(self, name)))
-        for name in ("max_length", "length_multiple"):
+        for name in ("max_length", "capacity", "max_sequences_per_pack", "length_multiple"):
             value = getattr(self, name)
-            if name in used and not (name == "max_length" and value is None):
+            if name in used and not (name != "length_multiple" and value is None):
                 self._set(name, fields.whole_number(name, value, most=MAX_LENGTH))
         for name, options in (
             ("overflow", Overflow),
@@ -116,6 +122,8 @@ class BatchPolicy:
         for name in ("shuffle", "drop_last"):
             if name in used:
                 self._set(name, fields.flag(name, getattr(self, name)))
+        if self.overflow is Overflow.SPLIT and "overflow" in used and self.strategy is not Strategy.PACKED:
+            raise PolicyError(f"overflow 'split' is for packed; {self.strategy} takes 'error', 'truncate' or 'drop'.")
         if "bucket_edges" in used:
             self._check_buckets()
         for name in self.__slots__:

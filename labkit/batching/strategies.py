@@ -15,7 +15,11 @@ class Strategy(StrEnum):
     BUCKET_ROWS = "bucket_rows"
     BUCKET_BUDGET = "bucket_budget"
     BUCKET_GRAPH = "bucket_graph"
+    PACKED = "packed"
+    RNN_PACKED = "rnn_packed"
     JAGGED = "jagged"
+    SEGMENTED = "segmented"
+    SPARSE = "sparse"
 
 
 class Batching(StrEnum):
@@ -23,6 +27,7 @@ class Batching(StrEnum):
 
     FIXED_ROWS = "fixed rows"  # shuffled, the same number of rows a batch
     BUCKETS = "buckets"  # rows of one length bucket together
+    PACKS = "packs"  # several sequences share one row of a fixed capacity
     EVENT_BUDGET = "event budget"  # shuffled, filled up to a number of real events
 
 
@@ -31,6 +36,9 @@ class Layout(StrEnum):
 
     PADDED = "padded"  # (B, L) rectangle + lengths
     JAGGED = "jagged"  # values + offsets
+    PACKED_ROWS = "packed_rows"  # (B, capacity) rows of several sequences + positions and block-diagonal mask
+    PACKED_SEQUENCE = "packed_sequence"  # torch's PackedSequence, sorted inside the collate
+    SPARSE = "sparse"  # COO/CSR
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +64,7 @@ class StrategySpec:
 
 _EDGES = ("bucket_edges", "bucket_widths", "max_length", "overflow", "pad_to", "static_shapes", "batch_order")
 _BUDGET = (*_EDGES, "token_budget", "oversize", "row_multiple")
+_EVENTS = ("token_budget", "max_rows", "max_length", "shuffle")
 _PADDED = ("length_multiple", "shuffle", "drop_last")
 
 
@@ -94,14 +103,43 @@ STRATEGIES: dict[Strategy, StrategySpec] = {
             launch="one CUDA graph a bucket",
         ),
         _spec(
-            Strategy.JAGGED,
-            "values and offsets, no padding",
-            Batching.EVENT_BUDGET,
-            "token_budget",
-            "max_rows",
+            Strategy.PACKED,
+            "several sequences a row",
+            Batching.PACKS,
+            "rows",
+            "capacity",
+            "max_sequences_per_pack",
+            "max_length",
+            "overflow",
+            *_PADDED,
+            layout=Layout.PACKED_ROWS,
+        ),
+        _spec(
+            Strategy.RNN_PACKED,
+            "PackedSequence, sorted in the batch",
+            Batching.FIXED_ROWS,
+            "rows",
             "max_length",
             "shuffle",
+            "drop_last",
+            layout=Layout.PACKED_SEQUENCE,
+        ),
+        _spec(Strategy.JAGGED, "values and offsets, no padding", Batching.EVENT_BUDGET, *_EVENTS, layout=Layout.JAGGED),
+        _spec(
+            Strategy.SEGMENTED,
+            "values and offsets, kernels by length",
+            Batching.EVENT_BUDGET,
+            *_EVENTS,
             layout=Layout.JAGGED,
+            launch="CuPy RawKernels by length",
+        ),
+        _spec(
+            Strategy.SPARSE,
+            "sparse matrix, no padding",
+            Batching.EVENT_BUDGET,
+            *_EVENTS,
+            layout=Layout.SPARSE,
+            launch="torch's sparse library",
         ),
     )
 }
