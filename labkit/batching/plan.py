@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import pairwise
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from labkit.batching import arrange
+from labkit.batching.epoch_plan import EpochPlan as EpochPlan
 from labkit.batching.events import check_fits
 from labkit.batching.fields import whole_number
 from labkit.batching.group_figures import GroupFigures, group_figures
@@ -19,95 +16,6 @@ from labkit.batching.strategies import Batching
 from labkit.batching.truncation import cap_loss
 from labkit.lengths.histogram import LengthHistogram
 from labkit.lengths.validate import checked_lengths
-
-
-@dataclass(frozen=True, eq=False)
-class EpochPlan:
-    """One epoch: which sequences are in which batch, and the shape of each batch.
-
-        order 4 0 | 2 | 1 3     batch_offsets 0 2 3 5     padded_lengths 8 64 8     rows 2 1 2
-
-    Iterating gives an int64 index array a batch (a view of ``order``); ``len`` is the number of batches. Indices never
-    contain ghosts: ``rows[i]`` may be larger than the number of indices, and the collate appends empty rows.
-
-    Attributes:
-        policy: the policy it was planned with.
-        order: (n,) int64, indices of the sequences, batch after batch; each sequence at most once.
-        batch_offsets: (B + 1,) int64, batch i is ``order[batch_offsets[i]:batch_offsets[i + 1]]``.
-        padded_lengths: (B,) int64, padded width of each batch (jagged: its longest row).
-        rows: (B,) int64, rows of its shape, ghost rows included.
-        batch_slots: (B,) int64, rows x width (jagged: the sum of its lengths).
-        kept_events: events that reach the model.
-        events_lost: events that do not; ``kept_events + events_lost`` are the events of the data set.
-        sequences_truncated: sequences that lose a part.
-        sequences_dropped: sequences in no batch.
-        batches_over_budget: batches of a single row wider than the token budget.
-    """
-
-    policy: BatchPolicy
-    order: NDArray[np.int64]
-    batch_offsets: NDArray[np.int64]
-    padded_lengths: NDArray[np.int64]
-    rows: NDArray[np.int64]
-    batch_slots: NDArray[np.int64]
-    kept_events: int
-    events_lost: int
-    sequences_truncated: int
-    sequences_dropped: int
-    batches_over_budget: int
-
-    def __post_init__(self) -> None:
-        """Freeze the arrays: views of them are handed out."""
-        for array in (self.order, self.batch_offsets, self.padded_lengths, self.rows, self.batch_slots):
-            array.flags.writeable = False
-
-    def __len__(self) -> int:
-        """Number of batches."""
-        return self.rows.size
-
-    def __getitem__(self, i: int) -> NDArray[np.int64]:
-        """Indices of batch i; negative i counts from the end."""
-        if not -len(self) <= i < len(self):
-            raise IndexError(f"batch {i} does not exist: the epoch has {len(self)} batches.")
-        i %= len(self)
-        return self.order[self.batch_offsets[i] : self.batch_offsets[i + 1]]
-
-    def __iter__(self) -> Iterator[NDArray[np.int64]]:
-        """Index arrays, batch after batch."""
-        bounds = self.batch_offsets.tolist()
-        for low, high in pairwise(bounds):
-            yield self.order[low:high]
-
-    @property
-    def batches(self) -> int:
-        """Number of batches."""
-        return len(self)
-
-    @property
-    def slots(self) -> int:
-        """Cells of all batches."""
-        return int(self.batch_slots.sum())
-
-    @property
-    def ghost_rows(self) -> int:
-        """Empty rows that the collate appends."""
-        return int(self.rows.sum()) - self.order.size
-
-    @property
-    def padding_ratio(self) -> float:
-        """1 - kept_events / slots, 0 without slots."""
-        return 1 - self.kept_events / self.slots if self.slots else 0.0
-
-    @property
-    def shapes(self) -> int:
-        """Distinct (rows, width) shapes; jagged: distinct (rows, events)."""
-        second = self.batch_slots if self.policy.spec.batching is Batching.EVENT_BUDGET else self.padded_lengths
-        return len(set(zip(self.rows.tolist(), second.tolist(), strict=True)))
-
-    @property
-    def largest_batch_slots(self) -> int:
-        """Slots of the largest batch, 0 without batches."""
-        return int(self.batch_slots.max()) if len(self) else 0
 
 
 def plan_epoch(lengths: ArrayLike, policy: BatchPolicy, *, seed: int = 0, epoch: int = 0) -> EpochPlan:
