@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,8 +54,13 @@ def jagged_figures(histogram: LengthHistogram, policy: BatchPolicy) -> JaggedFig
         PolicyError: a sequence above the token budget.
     """
     check_fits(policy, histogram.max)
-    cut = cap_loss(histogram, policy.max_length)
-    batches, exact = _batches(histogram.capped(policy.max_length), policy.token_budget, policy.max_rows)
+    return _figures(histogram, policy.max_length, policy.token_budget, policy.max_rows)
+
+
+@lru_cache(maxsize=8)  # the strategies that are filled by events differ in their layout, not in their batches
+def _figures(histogram: LengthHistogram, cap: int | None, budget: int, max_rows: int) -> JaggedFigures:
+    cut = cap_loss(histogram, cap)
+    batches, exact = _batches(histogram.capped(cap), budget, max_rows)
     return JaggedFigures(cut.kept_events, cut.sequences_truncated, batches, exact)
 
 

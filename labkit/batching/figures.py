@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from labkit.batching.group_figures import GroupFigures
+from labkit.batching.pack_figures import PackingFigures
 from labkit.batching.policy import BatchPolicy
 from labkit.provenance import Origin
 
@@ -20,7 +21,7 @@ class WhatIf:
         sequences: sequences of the data set.
         events: events of the data set.
         padding_ratio: 1 - kept_events / slots, 0 without slots; ghost rows count.
-        slots: cells of all padded rectangles of an epoch (jagged: the events themselves).
+        slots: cells of all rectangles of an epoch (strategies without padding: the events themselves).
         kept_events: events that reach the model.
         events_lost: events cut by a cap, a width or an edge, or dropped with their sequence.
         sequences_truncated: sequences that lose a part of their events.
@@ -33,6 +34,8 @@ class WhatIf:
         groups: the same by bucket, short to long (one for the strategies without buckets, none for jagged).
         provenance: origin of each figure, by field name.
         reason: why a figure is not exact, by field name.
+        packs: packs in the batches of an epoch, ``slots / width`` of them; None where sequences are not packed.
+        packing: more on the packs: the gap to the fewest, their balance, how much of them is one user; None likewise.
     """
 
     policy: BatchPolicy
@@ -43,7 +46,7 @@ class WhatIf:
     kept_events: int | float
     events_lost: int | float
     sequences_truncated: int | float
-    sequences_dropped: int
+    sequences_dropped: int | float
     batches: int | float
     shapes: int
     ghost_rows: int
@@ -52,6 +55,8 @@ class WhatIf:
     groups: tuple[GroupFigures, ...] = ()
     provenance: dict[str, Origin] = field(default_factory=dict)
     reason: dict[str, str] = field(default_factory=dict)
+    packs: int | None = None
+    packing: PackingFigures | None = None
 
     @property
     def truncated_share(self) -> float:

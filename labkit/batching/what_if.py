@@ -8,8 +8,10 @@ from labkit.batching.figures import WhatIf as WhatIf
 from labkit.batching.figures import mark
 from labkit.batching.group_figures import GroupFigures, group_figures
 from labkit.batching.groups import Groups, resolve_groups
+from labkit.batching.pack_what_if import packed_what_if
 from labkit.batching.policy import BatchPolicy, PadTo
-from labkit.batching.strategies import Batching
+from labkit.batching.row_what_if import row_what_if
+from labkit.batching.strategies import Batching, Layout
 from labkit.lengths.histogram import LengthHistogram
 from labkit.provenance import Origin
 
@@ -22,15 +24,20 @@ def what_if(histogram: LengthHistogram, policy: BatchPolicy) -> WhatIf:
 
     Equal to ``plan_epoch`` to the last digit in batches, slots (``pad_to='edge'``), ghost rows, truncated and dropped
     sequences and lost events. ``pad_batch`` and ``pad_to='batch_max'``: slots are the exact expectation over shuffles.
-    ``jagged``: the number of batches is an estimate.
+    ``jagged``, ``segmented``, ``sparse``: the number of batches is an estimate.
 
     Raises:
         PolicyError: the policy does not fit these lengths (overflow, budget).
 
-    Cost: O(K log m), plus O(m) where batches are padded to their own maximum; no pass over the sequences.
+    Cost: O(K log m), plus O(m) where batches are padded to their own maximum, and that of ``pack`` for ``packed``;
+        no pass over the sequences.
     """
     if policy.spec.batching is Batching.EVENT_BUDGET:
         return _jagged(histogram, policy)
+    if policy.spec.batching is Batching.PACKS:
+        return packed_what_if(histogram, policy)
+    if policy.spec.layout is Layout.PACKED_SEQUENCE:
+        return row_what_if(histogram, policy)
     groups = resolve_groups(policy, histogram)
     figures = group_figures(groups, histogram)
     return _sum_up(histogram, policy, groups, figures)
