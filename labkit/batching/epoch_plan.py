@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labkit.batching.policy import BatchPolicy
-from labkit.batching.strategies import Batching
+from labkit.batching.strategies import Batching, Layout
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,16 +24,20 @@ class EpochPlan:
 
     Attributes:
         policy: the policy it was planned with.
-        order: (n,) int64, indices of the sequences, batch after batch; each sequence at most once.
+        order: (n,) int64, indices of the sequences, batch after batch; each sequence at most once (packed: each piece).
         batch_offsets: (B + 1,) int64, batch i is ``order[batch_offsets[i]:batch_offsets[i + 1]]``.
-        padded_lengths: (B,) int64, padded width of each batch (jagged: its longest row).
+        padded_lengths: (B,) int64, padded width of each batch (without padding: its longest row).
         rows: (B,) int64, rows of its shape, ghost rows included.
-        batch_slots: (B,) int64, rows x width (jagged: the sum of its lengths).
+        batch_slots: (B,) int64, rows x width (without padding: the sum of its lengths).
         kept_events: events that reach the model.
         events_lost: events that do not; ``kept_events + events_lost`` are the events of the data set.
         sequences_truncated: sequences that lose a part.
         sequences_dropped: sequences in no batch.
         batches_over_budget: batches of a single row wider than the token budget.
+        pack_offsets: (P + 1,) int64, pack p is ``order[pack_offsets[p]:pack_offsets[p + 1]]``; batch i has ``rows[i]`` of
+            them. None where sequences are not packed, as the next two.
+        event_start: (n,) int64, first event of each piece in its sequence.
+        event_stop: (n,) int64, the event after its last one. A sequence that is split is in ``order`` once a piece.
     """
 
     policy: BatchPolicy
@@ -47,11 +51,16 @@ class EpochPlan:
     sequences_truncated: int
     sequences_dropped: int
     batches_over_budget: int
+    pack_offsets: NDArray[np.int64] | None = None
+    event_start: NDArray[np.int64] | None = None
+    event_stop: NDArray[np.int64] | None = None
 
     def __post_init__(self) -> None:
         """Freeze the arrays: views of them are handed out."""
-        for array in (self.order, self.batch_offsets, self.padded_lengths, self.rows, self.batch_slots):
-            array.flags.writeable = False
+        packs = (self.pack_offsets, self.event_start, self.event_stop)
+        for array in (self.order, self.batch_offsets, self.padded_lengths, self.rows, self.batch_slots, *packs):
+            if array is not None:
+                array.flags.writeable = False
 
     def __len__(self) -> int:
         """Number of batches."""
@@ -83,7 +92,12 @@ class EpochPlan:
     @property
     def ghost_rows(self) -> int:
         """Empty rows that the collate appends."""
-        return int(self.rows.sum()) - self.order.size
+        return 0 if self.pack_offsets is not None else int(self.rows.sum()) - self.order.size
+
+    @property
+    def packs(self) -> int | None:
+        """Packs of all batches; None where sequences are not packed."""
+        return None if self.pack_offsets is None else self.pack_offsets.size - 1
 
     @property
     def padding_ratio(self) -> float:
@@ -92,8 +106,10 @@ class EpochPlan:
 
     @property
     def shapes(self) -> int:
-        """Distinct (rows, width) shapes; jagged: distinct (rows, events)."""
-        second = self.batch_slots if self.policy.spec.batching is Batching.EVENT_BUDGET else self.padded_lengths
+        """Distinct (rows, width) shapes; without padding: distinct (rows, events)."""
+        spec = self.policy.spec
+        unpadded = spec.batching is Batching.EVENT_BUDGET or spec.layout is Layout.PACKED_SEQUENCE
+        second = self.batch_slots if unpadded else self.padded_lengths
         return len(set(zip(self.rows.tolist(), second.tolist(), strict=True)))
 
     @property
