@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from labkit.batching import segmentation
+from labkit.batching.edge_charges import checked_number
+from labkit.batching.edge_costs import RowCost, row_costs
 from labkit.batching.fields import whole_number
 from labkit.errors import EdgesError
 from labkit.lengths.histogram import LengthHistogram
 from labkit.lengths.validate import MAX_LENGTH
-
-#: Cost of one row of a given length: (m,) int64 ascending -> (m,) non-decreasing.
-RowCost = Callable[[NDArray[np.int64]], NDArray[Any]]
 
 #: The quantiles of the widespread rule: four inner ones and a top one.
 USUAL_QUANTILES = (0.2, 0.4, 0.6, 0.8, 0.95)
@@ -30,9 +27,11 @@ class Edges:
     Attributes:
         edges: strictly increasing integers >= 1, upper-inclusive.
         widths: padded width of each bucket where it is not the edge itself, else None.
-        cost: total row cost of all sequences (optimal edges only).
-        curve: curve[k - 1] is the least cost with at most k buckets (optimal edges only).
-        asked: how many buckets were asked for; fewer are left where edges coincide or a bucket would be empty.
+        cost: total row cost of all sequences, without the charge (optimal edges only).
+        curve: curve[k - 1] is the least cost with at most k buckets, without the charge (optimal edges only).
+        asked: how many buckets were asked for; fewer are left where edges coincide or a bucket would be empty, or where
+            another bucket saves less than its charge.
+        charge_per_bucket: what each bucket costs on top, in the unit of ``cost``.
     """
 
     edges: tuple[int, ...]
@@ -40,16 +39,27 @@ class Edges:
     cost: int | float | None = None
     curve: tuple[int, ...] | tuple[float, ...] | None = None
     asked: int = 0
+    charge_per_bucket: int | float = 0
 
     def __len__(self) -> int:
         """Number of buckets."""
         return len(self.edges)
 
     @property
+    def total(self) -> int | float | None:
+        """Row cost and charges together; None without a cost."""
+        return None if self.cost is None else self.cost + self.charge_per_bucket * len(self.edges)
+
+    @property
     def note(self) -> str | None:
         """One line where fewer buckets are left than were asked for."""
         if len(self.edges) >= self.asked:
             return None
+        if self.charge_per_bucket and self.curve is not None and len(self.edges) < len(self.curve):
+            return (
+                f"{self.asked} buckets allowed, {len(self.edges)} chosen: each further one saves no more than its "
+                f"charge of {self.charge_per_bucket:,}."
+            )
         return f"{self.asked} buckets asked, {len(self.edges)} left: equal edges and empty buckets are merged."
 
 
@@ -100,25 +110,37 @@ def quantile_p95_edges(histogram: LengthHistogram, quantiles: Sequence[float] = 
 
 
 def optimal_edges(
-    histogram: LengthHistogram, buckets: int, *, cost: RowCost | None = None, length_multiple: int = 1
+    histogram: LengthHistogram,
+    buckets: int,
+    *,
+    cost: RowCost | None = None,
+    length_multiple: int = 1,
+    charge_per_bucket: int | float = 0,
 ) -> Edges:
     """The edges with the least total row cost: exact, for every number of buckets up to ``buckets`` at once.
 
-        cost of a bucket (i, j] = f(v_j) (N_j - N_i),    f = slots a row by default
+        cost of a bucket (i, j] = f(v_j) (N_j - N_i) + charge,    f = slots a row and no charge by default
+
+    With a charge the number of buckets is chosen, not given. Ghost rows and partial batches are not in this cost:
+    ``labkit.batching.finite_edges`` counts them.
 
     Args:
         histogram: of (capped) lengths; m distinct ones.
         buckets: K, most buckets.
-        cost: non-decreasing cost of one row of each length (slots, L + alpha L**2, a measured table); None: slots.
+        cost: non-decreasing cost of one row of each length: those of ``labkit.batching.edge_costs`` (slots,
+            L + alpha L**2, a measured table) or any other; None: slots.
         length_multiple: widths are rounded up to it before they are costed.
+        charge_per_bucket: what one more shape costs, in the unit of ``cost``: see ``edge_charges``.
 
     Returns:
-        At most K edges, observed lengths each; ties go to the lexicographically smallest; with the whole curve. Integer
-        costs are exact, unless their sum is beyond 2**62: then, like float costs, they round as float64 does.
+        At most K edges, observed lengths each; ties go to fewer buckets, then to the lexicographically smallest; with
+        the whole curve. Integer costs are exact, unless their sum is beyond 2**62: then, like float costs, they round
+        as float64 does.
 
     Raises:
         PolicyError: buckets or length_multiple below 1, or a length_multiple above 2**31 - 1.
-        EdgesError: a cost that decreases, is negative or not finite, alone or in sum.
+        EdgesError: a cost that decreases, is negative or not finite, alone or in sum; a charge that is negative or not
+            finite.
 
     Cost: O(K m log m) vectorized: 4096 lengths and K = 64 in some tens of milliseconds; memory O(K m).
     Source: the cost is Monge (quadrangle inequality), so that optimal cuts are monotone: divide and conquer,
@@ -127,35 +149,16 @@ def optimal_edges(
     buckets = whole_number("buckets", buckets)
     multiple = whole_number("length_multiple", length_multiple, most=MAX_LENGTH)
     widths = np.maximum(-(-histogram.values // multiple), 1) * multiple
-    prices = _row_costs(widths, cost, histogram.sequences)
+    charge = checked_number("charge_per_bucket", charge_per_bucket)
+    prices = row_costs(widths, cost, histogram.sequences)
     # lengths of the same price are one candidate: the longest of them
     last = np.flatnonzero(np.append(prices[1:] > prices[:-1], True))
-    found = segmentation.cheapest_cuts(prices[last], histogram.count_sums[last + 1], min(buckets, last.size))
+    found = segmentation.cheapest_cuts(prices[last], histogram.count_sums[last + 1], min(buckets, last.size), charge)
     ends = histogram.values[last[found.cuts]]
     edges = tuple(max(1, int(v)) for v in ends)
     curve = tuple(found.curve.tolist())
-    return Edges(edges=edges, cost=curve[-1], curve=curve, asked=buckets)
-
-
-def _row_costs(widths: NDArray[np.int64], cost: RowCost | None, sequences: int) -> NDArray[Any]:
-    if cost is None:
-        return widths
-    prices = np.asarray(cost(widths))
-    if prices.shape != widths.shape:
-        raise EdgesError(f"cost must give one price per length: got shape {prices.shape} for {widths.size} lengths.")
-    if prices.dtype.kind not in "iuf" or not np.isfinite(prices).all() or (prices < 0).any():
-        raise EdgesError("cost must give finite numbers of 0 or more.")
-    falls = np.flatnonzero(prices[1:] < prices[:-1])
-    if falls.size:
-        i = int(falls[0])
-        raise EdgesError(
-            f"cost must not decrease with the length: {prices[i]} at length {widths[i]}, "
-            f"{prices[i + 1]} at {widths[i + 1]}."
-        )
-    most = float(prices[-1]) * sequences
-    if not np.isfinite(most):
-        raise EdgesError(f"cost must give numbers whose sum is finite: got {prices[-1]} for {sequences} sequences.")
-    return prices.astype(np.int64 if prices.dtype.kind in "iu" and most < 2.0**62 else np.float64)
+    spent = curve[-1 if not charge else len(edges) - 1]
+    return Edges(edges=edges, cost=spent, curve=curve, asked=buckets, charge_per_bucket=charge)
 
 
 def _without_empty(histogram: LengthHistogram, candidates: list[int]) -> tuple[int, ...]:

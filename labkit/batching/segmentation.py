@@ -17,22 +17,23 @@ class Cuts:
     """The optimum.
 
     Attributes:
-        cuts: (K,) positions of the last length of each bucket, increasing; the last is m - 1. Fewer than K where
-            another cut saves less than float prices can show.
-        curve: (K,) least cost with at most k buckets, k = 1 .. K.
+        cuts: (k,) positions of the last length of each bucket, increasing; the last is m - 1. Fewer than K where
+            another cut saves less than its charge, or less than float prices can show.
+        curve: (K,) least cost with at most k buckets, k = 1 .. K, without the charge.
     """
 
     cuts: NDArray[np.int64]
     curve: NDArray[Any]
 
 
-def cheapest_cuts(prices: NDArray[Any], count_sums: NDArray[np.int64], buckets: int) -> Cuts:
-    """Cut m lengths into ``buckets`` runs so that sum of price[end of run] * sequences in the run is least.
+def cheapest_cuts(prices: NDArray[Any], count_sums: NDArray[np.int64], buckets: int, charge: int | float = 0) -> Cuts:
+    """Cut m lengths into at most ``buckets`` runs so that sum of price[end of run] * sequences in the run is least.
 
     Args:
         prices: (m,) strictly increasing price of a row of each length.
         count_sums: (m,) int64, sequences up to and including each length.
         buckets: K, 1 <= K <= m.
+        charge: what each run costs on top; the number of runs is then the one with the least sum, the fewest on ties.
 
     With D_k[j] the least cost of the first j lengths in k runs,
     D_k[j] = price_j N_j + min_i (D_{k-1}[i] - price_j N_i). The best i never moves left as j grows, so positions
@@ -49,19 +50,28 @@ def cheapest_cuts(prices: NDArray[Any], count_sums: NDArray[np.int64], buckets: 
     sums = np.concatenate(([0], count_sums)).astype(prices.dtype if prices.dtype.kind == "f" else np.int64)
     own = np.concatenate(([prices[0] * 0], prices))  # own[j]: price of a run that ends with the j-th length
     best = own * sums  # one run
-    curve = [best[m]]
+    costs = [best[m]]
     choices: list[NDArray[np.int32]] = []
     rounds = _rounds(m)
     for _ in range(1, buckets):
         choice = _leftmost_minima(best, sums, own, rounds)
         best = best[choice] + own * (sums - sums[choice])
         choices.append(choice.astype(np.int32))
-        curve.append(best[m])
+        costs.append(best[m])
+    curve = np.minimum.accumulate(costs)
     ends = [m]
-    for layer in reversed(choices):
+    for layer in reversed(choices[: _cheapest_size(curve.tolist(), charge) - 1]):
         ends.append(int(layer[ends[-1]]))
     cuts = np.unique(ends)
-    return Cuts(cuts=cuts[cuts > 0] - 1, curve=np.minimum.accumulate(curve))
+    return Cuts(cuts=cuts[cuts > 0] - 1, curve=curve)
+
+
+def _cheapest_size(curve: list[int] | list[float], charge: int | float) -> int:
+    """How many runs have the least cost with their charges; Python numbers, so that no sum wraps around."""
+    if not charge:
+        return len(curve)
+    totals = [cost + charge * size for size, cost in enumerate(curve, start=1)]
+    return 1 + totals.index(min(totals))
 
 
 @dataclass(frozen=True, eq=False)
