@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from labkit.batching.policy import BatchPolicy
+from labkit.batching.share import AllRanks
 from labkit.batching.strategies import Batching, Layout
 
 
@@ -34,8 +35,16 @@ class EpochPlan:
         sequences_truncated: sequences that lose a part.
         sequences_dropped: sequences in no batch.
         batches_over_budget: batches of a single row wider than the token budget.
-        pack_offsets: (P + 1,) int64, pack p is ``order[pack_offsets[p]:pack_offsets[p + 1]]``; batch i has ``rows[i]`` of
-            them. None where sequences are not packed, as the next two.
+        rank: of the process that it is for. On several ranks the figures are those of this one, and they add up over
+            the ranks to ``all_ranks``; what is in no batch of any rank counts on the one that would have had it, or
+            on rank 0.
+        world_size: ranks.
+        sequences_repeated: places of sequences in batches that another rank has too.
+        events_repeated: their kept events, part of ``kept_events``.
+        dealt: figures of all ranks together; None on a single one, where ``all_ranks`` still has them.
+        lengths: (N,) that it was made of, not copied; ``audit`` counts with them.
+        pack_offsets: (P + 1,) int64, pack p is ``order[pack_offsets[p]:pack_offsets[p + 1]]``; batch i has ``rows[i]``
+            of them. None where sequences are not packed, as the next two.
         event_start: (n,) int64, first event of each piece in its sequence.
         event_stop: (n,) int64, the event after its last one. A sequence that is split is in ``order`` once a piece.
     """
@@ -51,6 +60,12 @@ class EpochPlan:
     sequences_truncated: int
     sequences_dropped: int
     batches_over_budget: int
+    rank: int = 0
+    world_size: int = 1
+    sequences_repeated: int = 0
+    events_repeated: int = 0
+    dealt: AllRanks | None = None
+    lengths: NDArray[np.integer] | None = field(default=None, repr=False)
     pack_offsets: NDArray[np.int64] | None = None
     event_start: NDArray[np.int64] | None = None
     event_stop: NDArray[np.int64] | None = None
@@ -116,3 +131,8 @@ class EpochPlan:
     def largest_batch_slots(self) -> int:
         """Slots of the largest batch, 0 without batches."""
         return int(self.batch_slots.max()) if len(self) else 0
+
+    @property
+    def all_ranks(self) -> AllRanks:
+        """The figures of all ranks together; of a single one its own."""
+        return self.dealt or AllRanks.of_one(self)
