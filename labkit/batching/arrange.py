@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -52,20 +54,32 @@ def _group_ids(lengths: NDArray[np.integer], groups: Groups) -> NDArray[np.integ
     return ids
 
 
-def gather(order: NDArray[np.int64], low: NDArray[np.int64], high: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Concatenate ``order[low[i]:high[i]]`` for all i. Cost: O(n), chunked."""
+def spans(low: NDArray[np.int64], high: NDArray[np.int64]) -> Iterator[tuple[int, int, NDArray[np.int64]]]:
+    """Positions low[i], ..., high[i] - 1 of all i, one after another, in chunks of whole ranges.
+
+    Yields:
+        first, stop and the positions of the ranges first .. stop - 1, (n,) int64.
+    """
     sizes = high - low
     ends = np.cumsum(sizes)
-    out = np.empty(int(ends[-1]) if ends.size else 0, dtype=np.int64)
-    shift = low - (ends - sizes)  # position in order minus position in out
-    batch = 0
-    while batch < sizes.size:
-        start = int(ends[batch] - sizes[batch])
-        stop = max(batch + 1, int(np.searchsorted(ends, start + CHUNK, side="right")))
-        source = np.repeat(shift[batch:stop], sizes[batch:stop])
-        source += np.arange(start, start + source.size)
-        np.take(order, source, out=out[start : start + source.size])
-        batch = stop
+    shift = low - (ends - sizes)  # position in order minus position in the concatenation
+    first = 0
+    while first < sizes.size:
+        start = int(ends[first] - sizes[first])
+        stop = max(first + 1, int(np.searchsorted(ends, start + CHUNK, side="right")))
+        positions = np.repeat(shift[first:stop], sizes[first:stop])
+        positions += np.arange(start, start + positions.size)
+        yield first, stop, positions
+        first = stop
+
+
+def gather(order: NDArray[np.int64], low: NDArray[np.int64], high: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Concatenate ``order[low[i]:high[i]]`` for all i. Cost: O(n), chunked."""
+    out = np.empty(int((high - low).sum()), dtype=np.int64)
+    start = 0
+    for _, _, positions in spans(low, high):
+        np.take(order, positions, out=out[start : start + positions.size])
+        start += positions.size
     return out
 
 

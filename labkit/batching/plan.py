@@ -5,46 +5,83 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from labkit.batching import arrange
+from labkit.batching import arrange, ranks
+from labkit.batching.dealing import Remainder
+from labkit.batching.edge_costs import DEFAULT_ALPHA
 from labkit.batching.epoch_plan import EpochPlan as EpochPlan
 from labkit.batching.events import check_fits
 from labkit.batching.fields import whole_number
 from labkit.batching.group_figures import GroupFigures, group_figures
 from labkit.batching.groups import Groups, resolve_groups
 from labkit.batching.policy import BatchOrder, BatchPolicy, PadTo
+from labkit.batching.share import Balance, Share
 from labkit.batching.strategies import Batching
 from labkit.batching.truncation import cap_loss
 from labkit.lengths.histogram import LengthHistogram
 from labkit.lengths.validate import checked_lengths
 
 
-def plan_epoch(lengths: ArrayLike, policy: BatchPolicy, *, seed: int = 0, epoch: int = 0) -> EpochPlan:
-    """Cut one epoch into batches.
+def plan_epoch(
+    lengths: ArrayLike,
+    policy: BatchPolicy,
+    *,
+    seed: int = 0,
+    epoch: int = 0,
+    rank: int = 0,
+    world_size: int = 1,
+    remainder: Remainder | str = Remainder.REPEAT,
+    balance: Balance | str = Balance.NONE,
+    alpha: float = DEFAULT_ALPHA,
+) -> EpochPlan:
+    """Cut one epoch into batches, and deal them to ranks.
+
+    Every rank makes the same plan of the whole epoch and takes its part of it, without communication. Bucket
+    strategies deal groups of ``world_size`` batches of one bucket, so that padded widths are equal at every step
+    (``pad_to='edge'``; rows too with static shapes); the others deal batches round-robin. What ranks do is no part of
+    the policy: its file is the same on one GPU and on a hundred.
 
     Args:
         lengths: (N,) whole numbers >= 0, one a sequence.
         policy: how.
         seed: of the shuffle, >= 0.
         epoch: number of the epoch, >= 0; (seed, epoch) gives the same plan in every process.
+        rank: of this process, 0 .. world_size - 1; nothing is read from the environment.
+        world_size: processes that train together.
+        remainder: batches (of a bucket) that do not fill a last step: ``repeat`` fills it with the first ones,
+            ``drop`` leaves it out, ``uneven`` deals them last, so that some ranks have one more.
+        balance: ``slots`` or ``quadratic`` (rows cost L + alpha L**2): batches of similar cost share a step, and the
+            largest goes to the rank with the least so far. It changes neither what is repeated nor what is dropped.
+        alpha: weight of the squares; 1 / (6 d) for transformer blocks of width d.
 
     Returns:
-        The plan; every sequence is in exactly one batch unless it is counted in ``sequences_dropped``.
+        The plan of this rank; over all ranks every sequence is in exactly one batch unless it is counted in
+        ``sequences_dropped`` or ``sequences_repeated``.
 
     Raises:
         LengthsError: lengths that are none.
-        PolicyError: the policy does not fit the lengths; the message has the index where there is one.
+        PolicyError: the policy does not fit the lengths; the message has the index where there is one. A rank that
+            does not exist; too few batches for the ranks with ``remainder='drop'``.
 
     Cost: O(N) time; at 20 million sequences about the time of a radix sort and a shuffle, and a traced peak of about
         six times the int32 lengths, the result (8 N bytes) included.
     """
     array = checked_lengths(lengths)
     key = (whole_number("seed", seed, least=0), whole_number("epoch", epoch, least=0))
+    share = Share.checked(rank, world_size, remainder, balance, alpha)
     rng = np.random.default_rng(key)
     histogram = LengthHistogram.from_lengths(array)
+    plan = _plan_all(array, histogram, policy, rng)
+    return plan if share.world_size == 1 else ranks.deal(plan, array, histogram, share, rng)
+
+
+def _plan_all(
+    lengths: NDArray[np.integer], histogram: LengthHistogram, policy: BatchPolicy, rng: np.random.Generator
+) -> EpochPlan:
+    """The plan of all batches, whoever gets them."""
     if policy.spec.batching is Batching.EVENT_BUDGET:
-        return _plan_events(array, histogram, policy, rng)
-    groups = resolve_groups(policy, histogram, array)
-    return _plan_groups(array, histogram, policy, groups, rng)
+        return _plan_events(lengths, histogram, policy, rng)
+    groups = resolve_groups(policy, histogram, lengths)
+    return _plan_groups(lengths, histogram, policy, groups, rng)
 
 
 def _plan_groups(
@@ -85,6 +122,7 @@ def _plan_groups(
         sequences_truncated=int(truncated),
         sequences_dropped=histogram.sequences - order.size,
         batches_over_budget=int(groups.over_budget[group].sum()),
+        lengths=lengths,
     )
 
 
@@ -125,4 +163,5 @@ def _plan_events(
         sequences_truncated=cut.sequences_truncated,
         sequences_dropped=0,
         batches_over_budget=0,
+        lengths=lengths,
     )
