@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from dataclasses import fields
 from typing import Any
 
 from numpy.typing import ArrayLike, NDArray
 
+from labkit.batching.dealing import Remainder
+from labkit.batching.edge_costs import DEFAULT_ALPHA
 from labkit.batching.fields import whole_number
 from labkit.batching.plan import EpochPlan, plan_epoch
 from labkit.batching.policy import BatchPolicy
+from labkit.batching.share import Balance, Share
 from labkit.batching.what_if import what_if
 from labkit.errors import PolicyError
 from labkit.lengths.histogram import LengthHistogram
@@ -23,13 +27,25 @@ class BucketBatchSampler:
     Each batch is a list of ints, as DataLoader wants it; ``len`` is exact. Call ``set_epoch`` before every epoch: the
     plan depends on (seed, epoch) alone, so that a second pass without it repeats the first and warns.
 
+    On several processes give each its own rank, and the same of everything else:
+
+        BucketBatchSampler(lengths, policy, rank=dist.get_rank(), world_size=dist.get_world_size())
+
+    Nothing is read from ``torch.distributed`` behind your back: a process group that is there for another reason (an
+    evaluation that every rank runs whole, a sharded model) must not divide the data.
+
     Args:
         lengths: (N,) lengths of the data set's sequences, in the order of its indices.
         policy: any strategy, not only buckets.
         seed: of the shuffle.
+        rank: of this process, 0 .. world_size - 1.
+        world_size: processes that train together.
+        remainder: ``repeat``, ``drop`` or ``uneven``; see ``plan_epoch``.
+        balance: ``none``, ``slots`` or ``quadratic``; see ``plan_epoch``.
+        alpha: weight of the squares in ``balance='quadratic'``.
 
     Warns:
-        UserWarning: ``drop_last`` leaves a bucket without a single batch.
+        UserWarning: ``drop_last`` or ``remainder='drop'`` leaves a bucket without a single batch.
 
     Raises:
         LengthsError, PolicyError: as ``plan_epoch``; the first plan is made here, so that errors come before training.
@@ -37,35 +53,53 @@ class BucketBatchSampler:
     Cost: one plan an epoch, made on first use and kept until the next ``set_epoch``.
     """
 
-    def __init__(self, lengths: ArrayLike, policy: BatchPolicy, *, seed: int = 0) -> None:
+    def __init__(
+        self,
+        lengths: ArrayLike,
+        policy: BatchPolicy,
+        *,
+        seed: int = 0,
+        rank: int = 0,
+        world_size: int = 1,
+        remainder: Remainder | str = Remainder.REPEAT,
+        balance: Balance | str = Balance.NONE,
+        alpha: float = DEFAULT_ALPHA,
+    ) -> None:
         """Check everything and plan epoch 0."""
         self._lengths: NDArray[Any] = checked_lengths(lengths)
         self.policy = policy
+        self.share = Share.checked(rank, world_size, remainder, balance, alpha)
         self.seed = whole_number("seed", seed, least=0)
         self.epoch = 0
         self._consumed = 0
         self._passes = 0
         self._plan: EpochPlan | None = None
         _ = self.plan
-        if policy.drop_last:
-            self._warn_of_empty_buckets()
+        self._warn_of_buckets_without_batches()
 
-    def _warn_of_empty_buckets(self) -> None:
-        """A bucket smaller than one batch would be left out of every epoch, not of this one alone."""
+    def _warn_of_buckets_without_batches(self) -> None:
+        """A bucket smaller than one batch a rank would be left out of every epoch, not of this one alone."""
+        share, drop_last = self.share, self.policy.drop_last
+        leaves_out = share.remainder is Remainder.DROP and share.world_size > 1
+        if not (drop_last or leaves_out):
+            return
         for group in what_if(LengthHistogram.from_lengths(self._lengths), self.policy).groups:
-            if group.sequences and not group.batches:
-                warnings.warn(
-                    f"drop_last: the {group.sequences} sequences of the bucket up to length {group.edge} fill no batch "
-                    f"of {group.rows} rows, so they are never trained on. "
-                    "Use fewer rows, wider buckets or drop_last=False.",
-                    stacklevel=3,
-                )
+            who = f"the {group.sequences} sequences of the bucket up to length {group.edge}"
+            if not group.sequences or group.batches >= share.world_size or (group.batches and not leaves_out):
+                continue
+            if not group.batches:
+                why, fix = f"drop_last: {who} fill no batch of {group.rows} rows", "drop_last=False"
+            else:
+                why = f"remainder 'drop': {who} fill {group.batches} batches for {share.world_size} ranks"
+                fix = "remainder 'repeat'"
+            warnings.warn(f"{why}, so they are never trained on. Use fewer rows, wider buckets or {fix}.", stacklevel=3)
 
     @property
     def plan(self) -> EpochPlan:
         """The plan of the current epoch."""
         if self._plan is None:
-            self._plan = plan_epoch(self._lengths, self.policy, seed=self.seed, epoch=self.epoch)
+            share = {field.name: getattr(self.share, field.name) for field in fields(self.share)}
+            self._plan = plan_epoch(self._lengths, self.policy, seed=self.seed, epoch=self.epoch, **share)
         return self._plan
 
     def __len__(self) -> int:
@@ -97,12 +131,12 @@ class BucketBatchSampler:
         if epoch != self.epoch:
             self.epoch, self._plan, self._consumed = epoch, None, 0
 
-    def state_dict(self, *, batches_consumed: int) -> dict[str, int]:
-        """What ``load_state_dict`` needs to go on in the middle of an epoch.
+    def state_dict(self, *, batches_consumed: int) -> dict[str, Any]:
+        """What ``load_state_dict`` needs to go on in the middle of an epoch; any rank's state serves all of them.
 
         Args:
-            batches_consumed: batches of this epoch that the training loop has finished. The sampler cannot know:
-                workers fetch ahead of the loop.
+            batches_consumed: batches of this epoch that the training loop of this rank has finished. The sampler
+                cannot know: workers fetch ahead of the loop.
         """
         consumed = whole_number("batches_consumed", batches_consumed, least=0)
         if consumed > len(self.plan):
@@ -114,22 +148,42 @@ class BucketBatchSampler:
             "epoch": self.epoch,
             "batches_consumed": consumed,
             "sequences": int(self._lengths.size),
+            **self._dealt_as(),
         }
 
-    def load_state_dict(self, state: dict[str, int]) -> None:
+    def _dealt_as(self) -> dict[str, Any]:
+        """What must not change between state_dict and load_state_dict, or batches would be missed or seen twice."""
+        share = self.share
+        found: dict[str, Any] = {"world_size": share.world_size}
+        if share.world_size > 1:
+            found |= {"remainder": str(share.remainder), "balance": str(share.balance)}
+        if share.world_size > 1 and share.balance is Balance.QUADRATIC:
+            found["alpha"] = share.alpha
+        return found
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on where ``state_dict`` was taken, with the same lengths and policy.
 
         Raises:
-            PolicyError: a state of another data set, or one with missing fields.
+            PolicyError: a state of another data set or another number of ranks, or one with missing fields.
         """
-        missing = [k for k in ("seed", "epoch", "batches_consumed", "sequences") if k not in state]
+        missing = [k for k in ("seed", "epoch", "batches_consumed", "sequences", "world_size") if k not in state]
         if missing:
             raise PolicyError(f"sampler state lacks {', '.join(missing)}: pass what state_dict returned.")
         if state["sequences"] != self._lengths.size:
             raise PolicyError(
                 f"sampler state is of {state['sequences']} sequences, this data set has {self._lengths.size}."
             )
+        for name, own in self._dealt_as().items():
+            was = state.get(name)
+            if was != own:
+                raise PolicyError(
+                    f"sampler state has {name} {was}, this sampler has {own}: batches would be "
+                    f"missed or seen twice. Resume with {name} {was}, or begin the next epoch."
+                )
+        epoch = whole_number("epoch", state["epoch"], least=0)
         self.seed = whole_number("seed", state["seed"], least=0)
-        self.epoch = whole_number("epoch", state["epoch"], least=0)
-        self._plan, self._passes = None, 0
-        self._consumed = whole_number("batches_consumed", state["batches_consumed"], least=0, most=len(self.plan))
+        self.epoch, self._plan, self._passes = epoch, None, 0
+        steps = self.plan.all_ranks.steps
+        consumed = whole_number("batches_consumed", state["batches_consumed"], least=0, most=steps)
+        self._consumed = min(consumed, len(self.plan))  # with remainder 'uneven' this rank may have fewer

@@ -13,8 +13,11 @@ from typing import Any, Literal, Self
 from numpy.typing import ArrayLike
 from pydantic import AwareDatetime, ConfigDict, Field, ValidationError, model_validator
 
+from labkit.batching.dealing import Remainder
+from labkit.batching.edge_costs import DEFAULT_ALPHA
 from labkit.batching.policy import BatchPolicy
 from labkit.batching.sampler import BucketBatchSampler
+from labkit.batching.share import Balance
 from labkit.batching.strategies import Strategy
 from labkit.batching.what_if import what_if
 from labkit.config.comparison import Comparison, compare
@@ -156,7 +159,17 @@ class TunedConfig(Stored):
         """The lengths that it was tuned on."""
         return self.histogram.restored()
 
-    def sampler(self, lengths: ArrayLike, *, seed: int = 0) -> BucketBatchSampler:
+    def sampler(
+        self,
+        lengths: ArrayLike,
+        *,
+        seed: int = 0,
+        rank: int = 0,
+        world_size: int = 1,
+        remainder: Remainder | str = Remainder.REPEAT,
+        balance: Balance | str = Balance.NONE,
+        alpha: float = DEFAULT_ALPHA,
+    ) -> BucketBatchSampler:
         """The batches: ``DataLoader(dataset, batch_sampler=config.sampler(lengths), collate_fn=config.collate())``.
 
         Warns with both figures where the lengths are not those that were tuned on, and says when to fall back.
@@ -164,11 +177,25 @@ class TunedConfig(Stored):
         Args:
             lengths: (N,) lengths of the data set's sequences, in the order of its indices.
             seed: of the shuffle.
+            rank: of this process, such as ``dist.get_rank()``.
+            world_size: processes that train together, such as ``dist.get_world_size()``.
+            remainder: what happens to batches that do not fill a last step.
+            balance: what decides who takes which batch.
+            alpha: weight of the squares in ``balance='quadratic'``.
 
         Raises:
             LengthsError, PolicyError: as ``BucketBatchSampler``.
         """
-        sampler = BucketBatchSampler(lengths, self.batch_policy, seed=seed)
+        sampler = BucketBatchSampler(
+            lengths,
+            self.batch_policy,
+            seed=seed,
+            rank=rank,
+            world_size=world_size,
+            remainder=remainder,
+            balance=balance,
+            alpha=alpha,
+        )
         found = self.compare(lengths)
         if not found.same_lengths:
             warnings.warn(found.message + self._collate_hint(), UserWarning, stacklevel=2)
