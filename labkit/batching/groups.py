@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labkit.batching.policy import BatchPolicy, Overflow, Oversize, PadTo
-from labkit.batching.strategies import Batching, Strategy
+from labkit.batching.strategies import Batching, Layout, Strategy
 from labkit.errors import PolicyError
 from labkit.lengths.histogram import LengthHistogram
 from labkit.lengths.validate import MAX_LENGTH
@@ -107,17 +107,19 @@ def resolve_groups(
 
     Raises:
         PolicyError: a length above the last edge with ``overflow='error'``; a width above the token budget with
-            ``oversize='error'``; a strategy without groups (jagged); no histogram, and a width that depends on it.
+            ``oversize='error'``; a strategy without groups (jagged, packed); no histogram where a width needs one.
 
     Cost: O(K log m).
     """
-    if policy.spec.batching is Batching.EVENT_BUDGET:
-        raise PolicyError(f"strategy {policy.strategy} has no padded groups: its batches are filled by real events.")
+    if policy.spec.batching in (Batching.EVENT_BUDGET, Batching.PACKS):
+        filled = "real events" if policy.spec.batching is Batching.EVENT_BUDGET else "packs"
+        raise PolicyError(f"strategy {policy.strategy} has no padded groups: its batches are filled by {filled}.")
     if policy.spec.batching is Batching.BUCKETS:
         return _bucket_groups(policy, histogram, lengths)
     cap = resolved_cap(policy, histogram)
     edge = cap if policy.strategy is Strategy.PAD_RECENT and cap is not None else _longest(policy, cap, histogram)
-    pad_to = PadTo.BATCH_MAX if policy.strategy is Strategy.PAD_BATCH else PadTo.EDGE
+    to_longest = policy.strategy is Strategy.PAD_BATCH or policy.spec.layout is Layout.PACKED_SEQUENCE
+    pad_to = PadTo.BATCH_MAX if to_longest else PadTo.EDGE
     return _groups(policy, np.array([edge]), np.array([edge]), cap, np.array([policy.rows]), pad_to=pad_to)
 
 
@@ -205,7 +207,8 @@ def _groups(
     pad_to: PadTo,
 ) -> Groups:
     used = policy.spec.fields
-    widths = round_up(limits, policy.length_multiple)
+    multiple = policy.length_multiple if "length_multiple" in used else 1
+    widths = round_up(limits, multiple)
     # a width rounded up leaves room for events that the bare width would cut, but never above the cap
     kept = np.where(limits < edges, np.minimum(widths, edges), edges)
     over = rows * widths > policy.token_budget if "token_budget" in used else np.zeros(edges.size, dtype=bool)
@@ -222,7 +225,7 @@ def _groups(
         static="static_shapes" in used and policy.has_static_shapes,
         row_multiple=policy.row_multiple if "row_multiple" in used else 1,
         drop_last=policy.drop_last,
-        length_multiple=policy.length_multiple,
+        length_multiple=multiple,
     )
 
 

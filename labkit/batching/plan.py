@@ -13,9 +13,10 @@ from labkit.batching.events import check_fits
 from labkit.batching.fields import whole_number
 from labkit.batching.group_figures import GroupFigures, group_figures
 from labkit.batching.groups import Groups, resolve_groups
+from labkit.batching.pack_plan import plan_packs
 from labkit.batching.policy import BatchOrder, BatchPolicy, PadTo
 from labkit.batching.share import Balance, Share
-from labkit.batching.strategies import Batching
+from labkit.batching.strategies import Batching, Layout
 from labkit.batching.truncation import cap_loss
 from labkit.lengths.histogram import LengthHistogram
 from labkit.lengths.validate import checked_lengths
@@ -80,6 +81,8 @@ def _plan_all(
     """The plan of all batches, whoever gets them."""
     if policy.spec.batching is Batching.EVENT_BUDGET:
         return _plan_events(lengths, histogram, policy, rng)
+    if policy.spec.batching is Batching.PACKS:
+        return plan_packs(lengths, histogram, policy, rng)
     groups = resolve_groups(policy, histogram, lengths)
     return _plan_groups(lengths, histogram, policy, groups, rng)
 
@@ -116,7 +119,7 @@ def _plan_groups(
         batch_offsets=offsets,
         padded_lengths=padded,
         rows=rows,
-        batch_slots=rows * padded,
+        batch_slots=rows * padded if policy.spec.layout is Layout.PADDED else _events(lengths, order, offsets, groups),
         kept_events=int(kept),
         events_lost=histogram.events - int(kept),
         sequences_truncated=int(truncated),
@@ -124,6 +127,14 @@ def _plan_groups(
         batches_over_budget=int(groups.over_budget[group].sum()),
         lengths=lengths,
     )
+
+
+def _events(
+    lengths: NDArray[np.integer], order: NDArray[np.int64], offsets: NDArray[np.int64], groups: Groups
+) -> NDArray[np.int64]:
+    """(B,) int64 events of each batch of the only group: the slots of what is not padded."""
+    kept = arrange.kept_lengths(lengths, order, int(groups.limits[0]))
+    return np.add.reduceat(kept, offsets[:-1], dtype=np.int64) if order.size else np.zeros(0, np.int64)
 
 
 def _cut(

@@ -6,14 +6,18 @@ import numpy as np
 
 from labkit.batching.plan import EpochPlan
 from labkit.batching.policy import BatchPolicy, PadTo
-from labkit.batching.strategies import Batching
+from labkit.batching.strategies import Batching, Layout
 from labkit.batching.what_if import FIGURES, WhatIf
 from labkit.provenance import Origin
 from tests.batching import naive
+from tests.batching.pack_checks import assert_sound_packs
 
 
 def assert_sound(plan: EpochPlan, lengths: list[int]) -> None:
     """Everything that must hold of any plan of these lengths."""
+    if plan.policy.spec.batching is Batching.PACKS:
+        assert_sound_packs(plan, lengths)
+        return
     assert_each_index_at_most_once(plan, len(lengths))
     assert_events_add_up(plan, lengths)
     assert_within_budget(plan, lengths)
@@ -77,14 +81,16 @@ def assert_within_budget(plan: EpochPlan, lengths: list[int]) -> None:
 
 def assert_rows_fit_their_batch(plan: EpochPlan, lengths: list[int]) -> None:
     """Every kept row fits the width of its batch; widths are those of the bucket or of the longest row."""
-    policy, jagged = plan.policy, plan.policy.spec.batching is Batching.EVENT_BUDGET
+    policy, jagged = plan.policy, plan.policy.spec.layout is not Layout.PADDED
     to_longest = policy.strategy == "pad_batch" or ("pad_to" in policy.spec.fields and policy.pad_to is PadTo.BATCH_MAX)
     for i, batch in enumerate(plan):
         kept = [kept_of(index, plan, lengths) for index in batch.tolist()]
         assert plan.padded_lengths[i] >= max(kept)
         assert plan.rows[i] >= len(kept)
         if jagged:
-            assert plan.padded_lengths[i] == max(kept)
+            # rows of fixed number are at least 1 wide, as everywhere; those filled by events may have none
+            least = 0 if policy.spec.batching is Batching.EVENT_BUDGET else 1
+            assert plan.padded_lengths[i] == max(least, *kept)
             assert plan.batch_slots[i] == sum(kept)
             continue
         assert plan.batch_slots[i] == plan.rows[i] * plan.padded_lengths[i]
@@ -105,6 +111,7 @@ def assert_agree(scored: WhatIf, plan: EpochPlan) -> None:
     """The what-if equals the plan to the last digit in all that it calls exact."""
     names = exact_fields(scored)
     assert {n: getattr(scored, n) for n in names} == {n: getattr(plan, n) for n in names}
+    assert scored.packs == plan.packs
 
 
 def shapes_of(plan: EpochPlan) -> list[tuple[int, int]]:

@@ -29,12 +29,26 @@ def policies(draw: st.DrawFn, lengths: list[int], strategies: tuple[str, ...] = 
     }
     if STRATEGIES[strategy].batching is Batching.BUCKETS:
         values |= draw(_bucket_fields(lengths, strategy, values))
+    if STRATEGIES[strategy].batching is Batching.PACKS:
+        values |= draw(_pack_fields(lengths, values))
     if STRATEGIES[strategy].batching is Batching.EVENT_BUDGET:
         cap = values["max_length"] or max(lengths)
         longest = max(1, min(cap, max(lengths)))
         values["token_budget"] = draw(st.integers(longest, longest * 4) | st.integers(longest, longest * 60))
         values["max_rows"] = draw(st.integers(1, 60))
     return BatchPolicy(strategy, **{name: value for name, value in values.items() if name in fields})
+
+
+@st.composite
+def _pack_fields(draw: st.DrawFn, lengths: list[int], given: dict[str, Any]) -> dict[str, Any]:
+    longest = max(lengths) if given["max_length"] is None else min(max(lengths), given["max_length"])
+    overflow = draw(st.sampled_from(["error", "truncate", "split", "split", "drop"]))
+    least = max(1, longest) if overflow == "error" else 1
+    return {
+        "overflow": overflow,
+        "capacity": draw(st.none() | st.integers(least, max(least, 12)) | st.integers(least, max(least, 400))),
+        "max_sequences_per_pack": draw(st.none() | st.none() | st.integers(1, 6)),
+    }
 
 
 @st.composite

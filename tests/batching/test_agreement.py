@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from labkit.batching.plan import plan_epoch
 from labkit.batching.policy import BatchPolicy
-from labkit.batching.strategies import STRATEGIES, Batching, Strategy
+from labkit.batching.strategies import STRATEGIES, Layout, Strategy
 from labkit.batching.what_if import FIGURES, what_if
 from labkit.errors import LengthsError
 from labkit.lengths.histogram import LengthHistogram
@@ -17,7 +17,7 @@ from tests.batching import naive
 from tests.batching.checks import assert_agree, assert_sound, exact_fields, shapes_of
 from tests.batching.draws import FEW, LENGTHS, policies
 
-PADDED = tuple(s for s in Strategy if STRATEGIES[s].batching is not Batching.EVENT_BUDGET)
+PADDED = tuple(s for s in Strategy if STRATEGIES[s].layout is Layout.PADDED)
 MANY = settings(max_examples=200)
 
 
@@ -67,12 +67,13 @@ def test_bounds_called_upper_are_never_exceeded(data: st.DataObject, lengths: li
     policy = data.draw(policies(lengths))
     plan, scored = plan_epoch(lengths, policy), what_if(LengthHistogram.from_lengths(lengths), policy)
     assert plan.largest_batch_slots <= scored.largest_batch_slots
-    if "batches" in exact_fields(scored):
+    if "batches" in exact_fields(scored):  # of an estimate, no bound
         assert plan.shapes <= scored.shapes
 
 
 ALL = set(FIGURES)
 NOT_BY_CHANCE = ALL - {"padding_ratio", "kept_events", "events_lost", "sequences_truncated"}
+_ROWS = {"slots", "shapes", "largest_batch_slots"}
 
 
 @pytest.mark.parametrize(
@@ -86,13 +87,21 @@ NOT_BY_CHANCE = ALL - {"padding_ratio", "kept_events", "events_lost", "sequences
         ({"strategy": "pad_batch"}, ALL - {"slots", "padding_ratio", "shapes", "largest_batch_slots"}),
         ({"strategy": "jagged", "token_budget": 12}, ALL - {"batches", "shapes", "largest_batch_slots"}),
         ({"strategy": "jagged", "token_budget": 999}, ALL - {"shapes", "largest_batch_slots"}),
+        ({"strategy": "segmented", "token_budget": 12}, ALL - {"batches", "shapes", "largest_batch_slots"}),
+        ({"strategy": "sparse", "token_budget": 12}, ALL - {"batches", "shapes", "largest_batch_slots"}),
+        ({"strategy": "rnn_packed"}, ALL),  # all in one batch
+        ({"strategy": "rnn_packed", "rows": 2}, ALL - {"shapes", "largest_batch_slots"}),
+        ({"strategy": "rnn_packed", "rows": 2, "drop_last": True}, NOT_BY_CHANCE - _ROWS | {"padding_ratio"}),
+        ({"strategy": "packed", "rows": 2}, ALL),
+        # packs 9 | 5 + 4 | 4 + 1: one of the three is left out
+        ({"strategy": "packed", "rows": 2, "drop_last": True}, NOT_BY_CHANCE - {"sequences_dropped"}),
     ],
     ids=lambda value: "-".join(map(str, value.values())) if isinstance(value, dict) else "",
 )
 def test_what_does_not_depend_on_the_shuffle_is_called_exact(fields: dict[str, object], exact: set[str]) -> None:
     scored = what_if(LengthHistogram.from_lengths([1, 4, 4, 5, 9]), BatchPolicy(**fields))
     assert set(exact_fields(scored)) == exact
-    assert set(scored.provenance) == ALL
+    assert set(scored.provenance) == ALL | ({"packs"} if scored.packs is not None else set())
     assert all(scored.reason[name] for name in ALL - exact)
 
 
@@ -123,13 +132,15 @@ def test_no_sequences_at_all_are_refused(strategy: Strategy) -> None:
 
 @pytest.mark.parametrize("strategy", Strategy)
 @pytest.mark.parametrize("sequences", [1, 2, 50])
-def test_empty_histories_take_a_slot_each_and_have_no_events(strategy: Strategy, sequences: int) -> None:
-    # a padded width is at least 1, so N rows of length 0 are N slots; jagged rows of no events are no slots
+def test_empty_histories_have_no_events(strategy: Strategy, sequences: int) -> None:
+    # a padded width is at least 1, so N rows of length 0 are N slots, and a pack that holds them all is one;
+    # rows without padding are no slots
     lengths = [0] * sequences
     policy = BatchPolicy(strategy, rows=4, bucket_edges=(1,), token_budget=64)
     plan = plan_epoch(lengths, policy)
     assert_sound(plan, lengths)
     assert_agree(what_if(LengthHistogram.from_lengths(lengths), policy), plan)
     assert plan.kept_events == 0
-    assert plan.slots == (0 if strategy == "jagged" else sequences)
-    assert plan.padding_ratio == (0 if strategy == "jagged" else 1)
+    slots = {Layout.PADDED: sequences, Layout.PACKED_ROWS: 1}.get(policy.spec.layout, 0)
+    assert plan.slots == slots
+    assert plan.padding_ratio == (slots > 0)
