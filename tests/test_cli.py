@@ -16,6 +16,7 @@ from labkit.cli import main
 from labkit.cli.options import joined_pairs
 from labkit.errors import NotebookError
 
+COMMANDS = ("doctor", "what-if", "tune", "score-edges", "convert", "run")
 LABKIT = [sys.executable, "-c", "import sys; from labkit.cli import main; sys.exit(main())"]
 
 
@@ -29,10 +30,10 @@ def test_the_installed_command_is_this_one(tmp_path: Path) -> None:
 def test_help_lists_the_commands(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(words) == 0
     out = capsys.readouterr().out
-    assert [name for name in ("doctor", "what-if", "tune", "run") if name not in out] == []
+    assert [name for name in COMMANDS if name not in out] == []
 
 
-@pytest.mark.parametrize("command", ["doctor", "what-if", "tune", "run"])
+@pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_help_and_json(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([command, "--help"]) == 0
     assert "--json" in capsys.readouterr().out

@@ -55,11 +55,9 @@ class Edges:
         """One line where fewer buckets are left than were asked for."""
         if len(self.edges) >= self.asked:
             return None
-        if self.charge_per_bucket and self.curve is not None and len(self.edges) < len(self.curve):
-            return (
-                f"{self.asked} buckets allowed, {len(self.edges)} chosen: each further one saves no more than its "
-                f"charge of {self.charge_per_bucket:,}."
-            )
+        if self.curve is not None and len(self.edges) < len(self.curve):
+            charge = f"more than its charge of {self.charge_per_bucket:,.10g}" if self.charge_per_bucket else "anything"
+            return f"{self.asked} buckets allowed, {len(self.edges)} chosen: no further one saves {charge}."
         return f"{self.asked} buckets asked, {len(self.edges)} left: equal edges and empty buckets are merged."
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable
 from dataclasses import asdict
@@ -12,6 +11,7 @@ import typer
 
 from labkit.batching.strategies import Strategy
 from labkit.cli import options as given
+from labkit.cli.printing import print_result as _print
 from labkit.errors import NotebookError
 
 app = typer.Typer(
@@ -39,6 +39,7 @@ def what_if(
     edges_by: given.By = None,
     quantiles: given.Quantiles = None,
     edges: given.Edges = None,
+    edge_cost: given.EdgeCost = None,
     rows: given.Rows = None,
     token_budget: given.TokenBudget = None,
     max_rows: given.MaxRows = None,
@@ -67,6 +68,7 @@ def what_if(
         "edges_by": edges_by,
         "quantiles": quantiles,
         "bucket_edges": edges,
+        "edge_cost": edge_cost,
         "rows": rows,
         "token_budget": token_budget,
         "max_rows": max_rows,
@@ -92,13 +94,16 @@ def tune(
     token_budget: given.TokenBudget = None,
     max_events_lost: given.MaxEventsLost = None,
     length_multiple: given.LengthMultiple = None,
+    strategy: given.TuneStrategy = None,
+    edge_cost: given.EdgeCost = None,
+    charge_per_bucket: given.ChargePerBucket = None,
     user: given.User = None,
     users: given.Users = None,
     as_json: given.AsJson = False,
 ) -> None:
     """Find the buckets with the fewest slots within a share of events lost, and write them for a training job.
 
-    The policy is bucket_budget. On other lengths what is above its last edge loses the oldest events, with a warning.
+    On other lengths what is above the last edge loses the oldest events, with a warning.
     """
     from labkit.experiments.source import open_source
     from labkit.experiments.tune import Limits, tune_report
@@ -111,6 +116,9 @@ def tune(
         "token_budget": token_budget,
         "max_events_lost": max_events_lost,
         "length_multiple": length_multiple,
+        "strategy": strategy,
+        "edge_cost": edge_cost,
+        "charge_per_bucket": charge_per_bucket,
     }
     limits = Limits(**{name: value for name, value in chosen.items() if value is not None})
     check_target(out)
@@ -138,10 +146,6 @@ def run(
         parameters[name] = value
     result = run_notebook(notebook, parameters, out, on_progress=_cell_counter())
     _print(as_json, result.to_dict, lambda: f"{result.cells} cells in {result.seconds:.1f} s: {result.notebook}")
-
-
-def _print(as_json: bool, data: Callable[[], dict[str, Any]], text: Callable[[], str]) -> None:
-    typer.echo(json.dumps(data(), indent=2, allow_nan=False) if as_json else text())
 
 
 def _cell_counter() -> Callable[[int, int], None] | None:

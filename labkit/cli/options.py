@@ -13,6 +13,7 @@ from labkit.batching.policy import Overflow, Oversize, PadTo
 from labkit.batching.strategies import Strategy
 from labkit.errors import NotebookError
 from labkit.experiments.lineup import EdgesBy
+from labkit.interchange.foreign import EdgeFormat
 
 _E = TypeVar("_E", bound=StrEnum)
 
@@ -85,6 +86,15 @@ Quantiles = Annotated[
     str | None, _parsed("quantiles", "Edges at these quantiles, such as .2,.4,.95.", numbers, "Q,Q,..")
 ]
 Edges = Annotated[str | None, _parsed("edges", "These bucket edges, such as 8,20,50.", whole_numbers, "N,N,..")]
+EdgeCost = Annotated[
+    str | None,
+    _parsed(
+        "edge-cost",
+        "What optimal edges make least of: slots, or L + ALPHA L^2. [slots]",
+        str,
+        "slots|attention[:ALPHA]",
+    ),
+]
 Rows = Annotated[int | None, _parsed("rows", "Sequences a batch, in the strategies with fixed rows. [256]")]
 MaxRows = Annotated[int | None, _parsed("max-rows", "Most rows of a jagged batch. [65536]")]
 MaxLength = Annotated[
@@ -103,6 +113,22 @@ MaxBuckets = Annotated[int | None, _parsed("max-buckets", "Most bucket edges. [8
 MaxEventsLost = Annotated[
     float | None, _parsed("max-events-lost", "Share of the events that a cap may cut. [0: no cap]", number, "SHARE")
 ]
+TuneStrategy = Annotated[
+    Strategy | None,
+    _choice("strategy", "bucket_budget, or bucket_graph with its ghost rows. [bucket_budget]", Strategy),
+]
+ChargePerBucket = Annotated[
+    float | None, _parsed("charge-per-bucket", "What one more bucket must save, in slots an epoch. [0]", number)
+]
+
+# score-edges, convert
+EdgeFile = Annotated[Path, typer.Argument(metavar="FILE", show_default=False, help="JSON with the edges.")]
+EdgeFormatOf = Annotated[EdgeFormat, _choice("format", "Whose edges they are.", EdgeFormat)]
+TunedFile = Annotated[
+    Path, typer.Argument(metavar="TUNED", show_default=False, help="A tuned JSON with a bucket strategy.")
+]
+TargetFormat = Annotated[EdgeFormat, _choice("to", "Whose edges to write.", EdgeFormat)]
+TargetFile = Annotated[Path, typer.Option("--out", metavar="FILE", help="The JSON to write; its folder must exist.")]
 
 # run
 Notebook = Annotated[Path, typer.Argument(metavar="NOTEBOOK", show_default=False, help="The .ipynb to run.")]

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from labkit.batching.edge_costs import parse_cost
 from labkit.batching.edges import Edges, equal_quantile_edges, optimal_edges, quantile_edges, quantile_p95_edges
 from labkit.batching.fields import choice
 from labkit.batching.policy import (
@@ -52,6 +53,7 @@ class Lineup:
         buckets: most buckets, where edges are computed.
         edges_by: how they are computed.
         quantiles: of the edges, for ``quantile`` and ``quantile_p95``; None: 1/K .. K/K, and 1/K .. (K-1)/K.
+        edge_cost: what optimal edges make least of: ``slots``, ``attention`` or ``attention:ALPHA``.
         bucket_edges: given edges, which win over all of the above.
         bucket_widths: given widths, with given edges only.
         rows, token_budget, max_rows, max_length, overflow, oversize, pad_to, row_multiple, length_multiple: as in
@@ -61,6 +63,7 @@ class Lineup:
     buckets: int = DEFAULT_BUCKETS
     edges_by: EdgesBy = EdgesBy.OPTIMAL
     quantiles: tuple[float, ...] | None = None
+    edge_cost: str = "slots"
     bucket_edges: tuple[int, ...] | None = None
     bucket_widths: tuple[int, ...] | None = None
     rows: int = DEFAULT_ROWS
@@ -80,7 +83,8 @@ class Lineup:
         capped = histogram.capped(self.max_length)
         match choice("edges_by", self.edges_by, EdgesBy):
             case EdgesBy.OPTIMAL:
-                return optimal_edges(capped, self.buckets, length_multiple=self.length_multiple)
+                cost = parse_cost(self.edge_cost)
+                return optimal_edges(capped, self.buckets, cost=cost, length_multiple=self.length_multiple)
             case EdgesBy.QUANTILE:
                 return (
                     equal_quantile_edges(capped, self.buckets)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from labkit.batching.edge_charges import checked_number
+from labkit.batching.edge_costs import parse_cost
 from labkit.batching.edges import Edges, optimal_edges
-from labkit.batching.fields import whole_number
+from labkit.batching.fields import choice, whole_number
+from labkit.batching.finite_edges import finite_steps, optimal_edges_finite
+from labkit.batching.objective import Objective
 from labkit.batching.policy import DEFAULT_TOKEN_BUDGET, BatchPolicy, Overflow
 from labkit.batching.strategies import Strategy
 from labkit.batching.truncation import lowest_cap
@@ -20,27 +24,40 @@ from labkit.lengths.histogram import LengthHistogram
 if TYPE_CHECKING:
     from labkit.config.tuned import TunedConfig
 
+#: Up to so many steps the ghost rows of static shapes are counted: 4096 distinct lengths and 8 buckets, 0.2 seconds.
+FINITE_STEPS = 2**27
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What the search must stay within.
+    """What the search must stay within, and what it makes least of.
 
     Attributes:
         max_buckets: most bucket edges, >= 1.
         token_budget: most slots of a batch.
         max_events_lost: share of the events that a cap may cut, 0 .. 1; 0 is no cap.
         length_multiple: what padded widths are rounded up to.
+        strategy: ``bucket_budget`` or ``bucket_graph``.
+        edge_cost: what a row costs: ``slots``, ``attention`` or ``attention:ALPHA``.
+        charge_per_bucket: what one more bucket must save, in the unit of the row cost, over an epoch.
     """
 
     max_buckets: int = DEFAULT_BUCKETS
     token_budget: int = DEFAULT_TOKEN_BUDGET
     max_events_lost: float = 0.0
     length_multiple: int = 1
+    strategy: Strategy = Strategy.BUCKET_BUDGET
+    edge_cost: str = "slots"
+    charge_per_bucket: int | float = 0
 
     def __post_init__(self) -> None:
         """Refuse limits that mean nothing."""
         for name in ("max_buckets", "token_budget", "length_multiple"):
             whole_number(name, getattr(self, name))
+        if choice("strategy", self.strategy, Strategy) not in (Strategy.BUCKET_BUDGET, Strategy.BUCKET_GRAPH):
+            raise PolicyError(f"tune searches bucket_budget or bucket_graph: got {self.strategy}.")
+        parse_cost(self.edge_cost)
+        checked_number("charge_per_bucket", self.charge_per_bucket)
         if not 0 <= self.max_events_lost <= 1:  # NaN too
             raise PolicyError(f"max_events_lost must be a share within 0 .. 1: got {self.max_events_lost:g}.")
 
@@ -69,7 +86,10 @@ class Found:
 
 
 def tune(histogram: LengthHistogram, limits: Limits) -> Found:
-    """Search ``bucket_budget``: the lowest cap within ``max_events_lost``, then the edges with the fewest slots.
+    """Search a bucket strategy: the lowest cap within ``max_events_lost``, then the edges with the fewest slots.
+
+    For ``bucket_graph`` the ghost rows count, up to ``FINITE_STEPS`` (buckets times distinct lengths squared); above,
+    the edges are those of endless data.
 
     The policy truncates what is longer than its last edge. On these lengths nothing is, beyond the cap itself; on those
     of tomorrow a longer user loses the oldest events instead of stopping the job, and the sampler warns with the count.
@@ -77,7 +97,7 @@ def tune(histogram: LengthHistogram, limits: Limits) -> Found:
     Raises:
         PolicyError: a limit that means nothing, or a token budget below the widest bucket.
 
-    Cost: that of ``optimal_edges``.
+    Cost: that of ``optimal_edges``, or of ``optimal_edges_finite`` within ``FINITE_STEPS``.
     """
     cap = lowest_cap(histogram, limits.max_events_lost)
     capped = histogram.capped(cap)
@@ -87,16 +107,31 @@ def tune(histogram: LengthHistogram, limits: Limits) -> Found:
             f"the widest bucket has {width} slots a row, above token_budget {limits.token_budget}: "
             f"raise token_budget to {width} or more, or allow a lower cap with max_events_lost."
         )
-    edges = optimal_edges(capped, limits.max_buckets, length_multiple=limits.length_multiple)
     policy = BatchPolicy(
-        Strategy.BUCKET_BUDGET,
-        bucket_edges=edges.edges,
+        limits.strategy,
+        bucket_edges=(max(1, capped.max),),
         token_budget=limits.token_budget,
         max_length=cap,
         overflow=Overflow.TRUNCATE,
         length_multiple=limits.length_multiple,
     )
-    return Found(histogram, limits, edges, what_if(histogram, policy))
+    edges = _edges(capped, limits, policy)
+    return Found(histogram, limits, edges, what_if(histogram, replace(policy, bucket_edges=edges.edges)))
+
+
+def _edges(capped: LengthHistogram, limits: Limits, policy: BatchPolicy) -> Edges:
+    """The best edges of the policy; without ghost rows slots do not depend on how rows are batched."""
+    cost, buckets = parse_cost(limits.edge_cost), limits.max_buckets
+    if policy.has_static_shapes and finite_steps(capped, buckets) <= FINITE_STEPS:
+        objective = Objective(per_bucket=limits.charge_per_bucket)
+        return optimal_edges_finite(capped, buckets, policy, objective=objective, cost=cost)
+    return optimal_edges(
+        capped,
+        buckets,
+        cost=cost,
+        length_multiple=limits.length_multiple,
+        charge_per_bucket=limits.charge_per_bucket,
+    )
 
 
 def tune_report(found: Found, tuned: TunedConfig, out: Path) -> dict[str, Any]:
@@ -110,7 +145,10 @@ def tune_report(found: Found, tuned: TunedConfig, out: Path) -> dict[str, Any]:
         "truncated_share": found.what_if.truncated_share,
         "lost_share": found.what_if.lost_share,
         "max_truncated_share": tuned.max_truncated_share,
-        "slots_by_buckets": list(found.edges.curve or ()),
+        "edge_cost": found.limits.edge_cost,
+        "charge_per_bucket": found.limits.charge_per_bucket,
+        "slots_by_buckets": list(found.edges.curve or ()) if found.limits.edge_cost == "slots" else None,
+        "cost_by_buckets": list(found.edges.curve or ()),
         "strategies": [strategy_record(found.what_if)],
         "fingerprint": tuned.fingerprint,
         "out": str(out),

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from labkit.batching.edge_costs import parse_cost
 from labkit.batching.edges import Edges
 from labkit.batching.policy import BatchPolicy
 from labkit.batching.strategies import STRATEGIES, Batching, Strategy
@@ -14,7 +15,7 @@ from labkit.errors import EdgesError
 from labkit.experiments.lineup import EdgesBy, Lineup
 from labkit.lengths.histogram import LengthHistogram
 
-_EDGE_SETTINGS = ("buckets", "edges_by", "quantiles", "bucket_edges")
+_EDGE_SETTINGS = ("buckets", "edges_by", "quantiles", "bucket_edges", "edge_cost")
 
 # settings of a policy that a lineup does not know, and that hold for every strategy that uses them
 _COMMON = ("batch_order", "shuffle", "drop_last")
@@ -93,11 +94,18 @@ def _as_tuned(policy: BatchPolicy, tuned: BatchPolicy | None) -> BatchPolicy:
 
 
 def _refuse_contradictions(given: Mapping[str, Any]) -> None:
+    if "edge_cost" in given:
+        parse_cost(given["edge_cost"])
+        if given.get("edges_by", EdgesBy.OPTIMAL) != EdgesBy.OPTIMAL:
+            raise EdgesError(
+                f"--edge-cost is what optimal edges make least of: --edges-by {given['edges_by']} has none."
+            )
     if "bucket_edges" in given:
-        others = [name for name in ("buckets", "edges_by", "quantiles") if name in given]
+        others = [name for name in ("buckets", "edges_by", "quantiles", "edge_cost") if name in given]
     elif "quantiles" in given:
         is_optimal = given.get("edges_by") == EdgesBy.OPTIMAL
-        others = [name for name in ("buckets", "edges_by") if name in given and (name != "edges_by" or is_optimal)]
+        others = [name for name in ("buckets", "edges_by", "edge_cost") if name in given]
+        others = [name for name in others if name != "edges_by" or is_optimal]
     else:
         return
     if others:

@@ -36,7 +36,8 @@ def parse(data: Any, where: str) -> ForeignEdges:
     name = "duration bins" if isinstance(data, list) else "bucket_duration_bins"
     if isinstance(bins, list) and any(isinstance(item, list) for item in bins):
         raise EdgesError(
-            f"{where}: {name} are two-dimensional ([[input, output], ...]), labkit buckets one length: give the input's."
+            f"{where}: {name} are two-dimensional ([[input, output], ...]), labkit buckets one length: "
+            "give the input's."
         )
     edges = increasing(whole_numbers(bins, name, where, unit=_UNIT), name, where)
     fields = data if isinstance(data, dict) else {}

@@ -52,6 +52,7 @@ def tune_text(found: Found, out: str) -> str:
         f"{cap}: {cut}, {lost}, allowed {format_share(found.limits.max_events_lost)} of the events",
         f"padding {w.padding_ratio:.2%}, {_count(w.slots)} slots in {_count(w.batches)} batches",
         f"token budget {_count(policy.token_budget)}, largest batch {_count(w.largest_batch_slots)} slots",
+        *([found.edges.note] if found.limits.charge_per_bucket and found.edges.note else []),
         f"written to {out}",
     ]
     return "\n".join(lines)

@@ -20,7 +20,7 @@ def test_a_bucket_is_taken_while_it_saves_more_than_its_charge() -> None:
     found = optimal_edges(histogram, 3, charge_per_bucket=2)
     assert (found.edges, found.cost, found.curve) == ((2, 10), 14, (30, 14, 13))
     assert (found.total, found.charge_per_bucket, len(found)) == (18, 2, 2)
-    assert found.note == "3 buckets allowed, 2 chosen: each further one saves no more than its charge of 2."
+    assert found.note == "3 buckets allowed, 2 chosen: no further one saves more than its charge of 2."
 
 
 def test_ties_go_to_fewer_buckets() -> None:
