@@ -24,13 +24,15 @@ class LeftOut:
         dropped: (M,) int64, sequences in no other batch, by left-out batch.
         cut: (M,) int64, sequences of which other batches hold the rest, by left-out batch; each counts once.
         no_longer_cut: of both, those that had lost a part before.
-        mine_no_longer_cut: of those, the ones that were counted in the given batches.
+        in_mine: of both, those whose loss is found in the batches of the rank that asks.
+        in_dealt: the same for the batches of all ranks.
     """
 
     dropped: NDArray[np.int64]
     cut: NDArray[np.int64]
     no_longer_cut: int
-    mine_no_longer_cut: int
+    in_mine: int
+    in_dealt: int
 
 
 def left_out_sequences(
@@ -56,24 +58,39 @@ def left_out_sequences(
     batches = table.left_out
     sizes = plan.batch_offsets[batches + 1] - plan.batch_offsets[batches]
     if not is_split(plan) or not batches.size:
-        return LeftOut(sizes, np.zeros_like(sizes), int(sums.cut.sum()), 0)
+        return LeftOut(sizes, np.zeros_like(sizes), int(sums.cut.sum()), 0, 0)
     pieces = arrange.gather(plan.order, plan.batch_offsets[batches], plan.batch_offsets[batches + 1])
     touched, first = np.unique(pieces, return_index=True)
     batch_of = np.searchsorted(np.cumsum(sizes), first, side="right")  # where its first piece is
-    marked = np.zeros(lengths.size, dtype=bool)
-    marked[touched] = True
-    elsewhere = np.setdiff1d(np.arange(len(plan)), batches)
-    found = np.zeros(lengths.size, dtype=bool)
-    for _, _, at in arrange.spans(plan.batch_offsets[elsewhere], plan.batch_offsets[elsewhere + 1]):
-        found[plan.order[at]] = True
-    survives = found[touched]
-    mine_cut = 0
-    for _, _, at in arrange.spans(plan.batch_offsets[mine], plan.batch_offsets[mine + 1]):
-        at = at[marked[plan.order[at]]]
-        mine_cut += int(np.count_nonzero(kept_at(plan, lengths, at, limits[0]).lost))
+    place = np.full(lengths.size, -1)
+    place[touched] = np.arange(touched.size)
+    dealt = np.setdiff1d(np.arange(len(plan)), batches)
+    kept, elsewhere, in_dealt = _of_touched(plan, lengths, limits, dealt, place, touched.size)
+    kept_before = kept + _of_touched(plan, lengths, limits, batches, place, touched.size)[0]
+    found = elsewhere > 0
     return LeftOut(
-        dropped=np.bincount(batch_of[~survives], minlength=batches.size),
-        cut=np.bincount(batch_of[survives], minlength=batches.size),
-        no_longer_cut=int(np.count_nonzero(lengths[touched] > limits[0])),
-        mine_no_longer_cut=mine_cut,
+        dropped=np.bincount(batch_of[~found], minlength=batches.size),
+        cut=np.bincount(batch_of[found], minlength=batches.size),
+        no_longer_cut=int(np.count_nonzero(kept_before < lengths[touched])),
+        in_mine=_of_touched(plan, lengths, limits, mine, place, touched.size)[2],
+        in_dealt=in_dealt,
     )
+
+
+def _of_touched(
+    plan: EpochPlan,
+    lengths: NDArray[np.integer],
+    limits: NDArray[np.int64],
+    batches: NDArray[np.int64],
+    place: NDArray[np.int64],
+    many: int,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
+    """Of each touched sequence: events in some batches and pieces there; and how many show a loss there."""
+    events, pieces, losses = np.zeros(many, dtype=np.int64), np.zeros(many, dtype=np.int64), 0
+    for _, _, at in arrange.spans(plan.batch_offsets[batches], plan.batch_offsets[batches + 1]):
+        where = place[plan.order[at]]
+        own = kept_at(plan, lengths, at[where >= 0], limits[0])
+        np.add.at(events, where[where >= 0], own.kept)
+        np.add.at(pieces, where[where >= 0], 1)
+        losses += int(np.count_nonzero(own.lost))
+    return events, pieces, losses

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from labkit.batching import arrange
-from labkit.batching.batch_sums import BatchSums, batch_costs, batch_sums
+from labkit.batching.batch_sums import BatchSums, batch_costs, batch_sums, is_split
 from labkit.batching.dealing import NONE, DealTable, Remainder, deal_table, straggler
 from labkit.batching.groups import resolve_groups
-from labkit.batching.left_out import left_out_sequences
+from labkit.batching.left_out import LeftOut, left_out_sequences
 from labkit.batching.policy import BatchOrder, BatchPolicy, Overflow
 from labkit.batching.share import AllRanks, Balance, Share
 from labkit.batching.strategies import Batching
@@ -66,7 +65,9 @@ def deal(
     )
     if share.remainder is Remainder.DROP and not table.batches.size:
         raise PolicyError(_too_few(per_batch.bucket, share.world_size))
-    return _own_plan(plan, lengths, histogram, share, per_batch, table, costs)
+    found = _Counts.of(plan, lengths, per_batch.limits, share.rank, table)
+    together = _all_ranks(plan, histogram, share, table, found, per_batch.over, costs)
+    return _of_rank(plan, lengths, share, table, found, per_batch, together)
 
 
 def _per_batch(plan: EpochPlan, lengths: NDArray[np.integer], histogram: LengthHistogram) -> _PerBatch:
@@ -96,27 +97,46 @@ def _too_few(bucket: NDArray[np.int64], world_size: int) -> str:
     )
 
 
-def _own_plan(
+@dataclass(frozen=True, eq=False, slots=True)
+class _Counts:
+    """What is counted of a dealt epoch: the batches of a rank, those repeated on any rank, and those left out."""
+
+    mine: NDArray[np.int64]
+    again: NDArray[np.bool_]
+    repeated: NDArray[np.int64]
+    own: BatchSums
+    twice: BatchSums
+    out: BatchSums
+    left: LeftOut
+
+    @classmethod
+    def of(
+        cls, plan: EpochPlan, lengths: NDArray[np.integer], limits: NDArray[np.int64], rank: int, table: DealTable
+    ) -> Self:
+        column = table.batches[:, rank]
+        mine, again = column[column != NONE], table.again[column != NONE, rank]
+        repeated = table.batches[table.again]
+        parts = [mine, repeated, table.left_out]
+        sums = batch_sums(plan, lengths, limits, np.concatenate(parts))
+        ends = np.cumsum([part.size for part in parts])[:-1]
+        own, twice, out = (BatchSums(*part) for part in zip(*(np.split(values, ends) for values in sums), strict=True))
+        left = left_out_sequences(plan, lengths, limits, table, out, mine[~again])
+        return cls(mine, again, repeated, own, twice, out, left)
+
+
+def _all_ranks(
     plan: EpochPlan,
-    lengths: NDArray[np.integer],
     histogram: LengthHistogram,
     share: Share,
-    per_batch: _PerBatch,
     table: DealTable,
+    found: _Counts,
+    over: NDArray[np.int64],
     costs: NDArray[np.float64],
-) -> EpochPlan:
-    column, again = table.batches[:, share.rank], table.again[:, share.rank]
-    mine, again = column[column != NONE], again[column != NONE]
-    repeated = table.batches[table.again]
-    parts = [mine, repeated, table.left_out]
-    sums = batch_sums(plan, lengths, per_batch.limits, np.concatenate(parts))
-    own, twice, out = (BatchSums(*part) for part in _split(sums, parts))
-    left = left_out_sequences(plan, lengths, per_batch.limits, table, out, mine[~again])
-    for_me = table.left_to == share.rank
-    sizes = np.diff(plan.batch_offsets)
+) -> AllRanks:
     spread = table.spread(costs)
     dealt = table.batches[table.batches != NONE]
-    all_ranks = AllRanks(
+    twice, out, left = int(found.twice.kept.sum()), int(found.out.kept.sum()), found.left
+    return AllRanks(
         world_size=share.world_size,
         remainder=share.remainder,
         balance=share.balance,
@@ -125,44 +145,59 @@ def _own_plan(
         events=histogram.events,
         batches=dealt.size,
         slots=int(plan.batch_slots[dealt].sum()),
-        kept_events=plan.kept_events + int(twice.kept.sum()) - int(out.kept.sum()),
-        events_repeated=int(twice.kept.sum()),
-        events_lost=plan.events_lost + int(out.kept.sum()),
-        sequences_repeated=int(sizes[repeated].sum()),
+        kept_events=plan.kept_events + twice - out,
+        events_repeated=twice,
+        events_lost=plan.events_lost + out,
+        sequences_repeated=int(np.diff(plan.batch_offsets)[found.repeated].sum()),
         sequences_truncated=plan.sequences_truncated - left.no_longer_cut + int(left.cut.sum()),
         sequences_dropped=plan.sequences_dropped + int(left.dropped.sum()),
-        batches_over_budget=int(per_batch.over[dealt].sum()),
+        batches_over_budget=int(over[dealt].sum()),
         straggler=straggler(spread),
         epoch_straggler=straggler(spread.sum(axis=0, keepdims=True)),
     )
-    first = share.rank == 0  # what no batch holds counts there
+
+
+def _of_rank(
+    plan: EpochPlan,
+    lengths: NDArray[np.integer],
+    share: Share,
+    table: DealTable,
+    found: _Counts,
+    per_batch: _PerBatch,
+    together: AllRanks,
+) -> EpochPlan:
+    """The plan of the rank, with figures that add up over the ranks to those of all of them."""
+    mine, again, own, out, left = found.mine, found.again, found.own, found.out, found.left
+    for_me = table.left_to == share.rank
     lost = int(own.lost[~again].sum() + (out.kept + out.lost)[for_me].sum())
+    cut = int(own.cut[~again].sum()) - left.in_mine + int(left.cut[for_me].sum())
+    dropped = int(left.dropped[for_me].sum())
+    if share.rank == 0:  # what no batch of the whole epoch holds counts here
+        lost_outside, cut_outside = _outside(plan, lengths, per_batch.limits)
+        lost += lost_outside
+        cut += cut_outside + int(out.cut.sum()) + left.in_dealt - left.no_longer_cut
+        dropped += plan.sequences_dropped
     return replace(
         _selected(plan, mine),
         rank=share.rank,
         world_size=share.world_size,
         kept_events=int(own.kept.sum()),
         events_repeated=int(own.kept[again].sum()),
-        events_lost=lost + (_lost_outside(plan, lengths, per_batch.limits) if first else 0),
-        sequences_repeated=int(sizes[mine[again]].sum()),
-        sequences_truncated=int(own.cut[~again].sum()) - left.mine_no_longer_cut + int(left.cut[for_me].sum()),
-        sequences_dropped=int(left.dropped[for_me].sum()) + (plan.sequences_dropped if first else 0),
+        events_lost=lost,
+        sequences_repeated=int(np.diff(plan.batch_offsets)[mine[again]].sum()),
+        sequences_truncated=cut,
+        sequences_dropped=dropped,
         batches_over_budget=int(per_batch.over[mine].sum()),
-        dealt=all_ranks,
+        dealt=together,
     )
 
 
-def _split(sums: BatchSums, parts: Sequence[NDArray[np.int64]]) -> list[list[NDArray[np.int64]]]:
-    """The sums of each part of the concatenated batches."""
-    ends = np.cumsum([part.size for part in parts])[:-1]
-    return [list(part) for part in zip(*(np.split(values, ends) for values in sums), strict=True)]
-
-
-def _lost_outside(plan: EpochPlan, lengths: NDArray[np.integer], limits: NDArray[np.int64]) -> int:
-    """Events of sequences that are in no batch of the whole epoch."""
-    if not plan.sequences_dropped:
-        return 0
-    return plan.events_lost - int(batch_sums(plan, lengths, limits, np.arange(len(plan))).lost.sum())
+def _outside(plan: EpochPlan, lengths: NDArray[np.integer], limits: NDArray[np.int64]) -> tuple[int, int]:
+    """Events lost, and sequences cut, that no batch of the whole epoch accounts for."""
+    if not plan.sequences_dropped and not (is_split(plan) and plan.policy.drop_last):
+        return 0, 0
+    held = batch_sums(plan, lengths, limits, np.arange(len(plan)))
+    return plan.events_lost - int(held.lost.sum()), plan.sequences_truncated - int(held.cut.sum())
 
 
 def _selected(plan: EpochPlan, batches: NDArray[np.int64]) -> EpochPlan:
