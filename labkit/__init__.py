@@ -9,10 +9,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from labkit.batching import costs as costs
+    from labkit.batching.edge_charges import charge_of_capture as charge_of_capture
+    from labkit.batching.edge_charges import charge_of_memory as charge_of_memory
     from labkit.batching.edges import Edges as Edges
     from labkit.batching.edges import optimal_edges as optimal_edges
     from labkit.batching.edges import quantile_edges as quantile_edges
     from labkit.batching.edges import quantile_p95_edges as quantile_p95_edges
+    from labkit.batching.finite_edges import optimal_edges_finite as optimal_edges_finite
+    from labkit.batching.objective import Objective as Objective
     from labkit.batching.plan import EpochPlan as EpochPlan
     from labkit.batching.plan import plan_epoch as plan_epoch
     from labkit.batching.policy import BatchPolicy as BatchPolicy
@@ -31,6 +36,10 @@ if TYPE_CHECKING:
     from labkit.errors import NotebookRunError as NotebookRunError
     from labkit.errors import PolicyError as PolicyError
     from labkit.errors import ShapeError as ShapeError
+    from labkit.interchange.files import read_edges as read_edges
+    from labkit.interchange.files import write_edges as write_edges
+    from labkit.interchange.foreign import EdgeFormat as EdgeFormat
+    from labkit.interchange.foreign import ForeignEdges as ForeignEdges
     from labkit.jagged import Jagged as Jagged
     from labkit.layouts.collate import collate as collate
     from labkit.lengths import generate as generate
@@ -48,10 +57,12 @@ _ATTRIBUTES = {
     "BucketBatchSampler": "labkit.batching.sampler",
     "ConfigError": "labkit.errors",
     "DataFileError": "labkit.errors",
+    "EdgeFormat": "labkit.interchange.foreign",
     "Edges": "labkit.batching.edges",
     "EdgesError": "labkit.errors",
     "EpochPlan": "labkit.batching.plan",
     "Figure": "labkit.provenance",
+    "ForeignEdges": "labkit.interchange.foreign",
     "Jagged": "labkit.jagged",
     "LabkitError": "labkit.errors",
     "LengthHistogram": "labkit.lengths.histogram",
@@ -59,22 +70,32 @@ _ATTRIBUTES = {
     "MissingPackageError": "labkit.errors",
     "NotebookError": "labkit.errors",
     "NotebookRunError": "labkit.errors",
+    "Objective": "labkit.batching.objective",
     "Origin": "labkit.provenance",
     "PolicyError": "labkit.errors",
     "ShapeError": "labkit.errors",
     "Strategy": "labkit.batching.strategies",
     "TunedConfig": "labkit.config",
     "WhatIf": "labkit.batching.what_if",
+    "charge_of_capture": "labkit.batching.edge_charges",
+    "charge_of_memory": "labkit.batching.edge_charges",
     "collate": "labkit.layouts.collate",
     "load_lengths": "labkit.lengths.load",
     "optimal_edges": "labkit.batching.edges",
+    "optimal_edges_finite": "labkit.batching.finite_edges",
     "plan_epoch": "labkit.batching.plan",
     "quantile_edges": "labkit.batching.edges",
     "quantile_p95_edges": "labkit.batching.edges",
+    "read_edges": "labkit.interchange.files",
     "what_if": "labkit.batching.what_if",
+    "write_edges": "labkit.interchange.files",
 }
 # name -> module that it stands for
-_MODULES = {"generate": "labkit.lengths.generate", "presets": "labkit.lengths.presets"}
+_MODULES = {
+    "costs": "labkit.batching.costs",
+    "generate": "labkit.lengths.generate",
+    "presets": "labkit.lengths.presets",
+}
 
 
 def __getattr__(name: str) -> object:

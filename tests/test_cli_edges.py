@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from labkit.batching import edge_costs as costs
+from labkit.batching import costs
 from labkit.batching.edges import optimal_edges
 from labkit.batching.policy import BatchPolicy
 from labkit.batching.what_if import what_if

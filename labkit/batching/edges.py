@@ -9,8 +9,8 @@ from math import ceil
 import numpy as np
 
 from labkit.batching import segmentation
+from labkit.batching.costs import RowCost, row_costs
 from labkit.batching.edge_charges import checked_number
-from labkit.batching.edge_costs import RowCost, row_costs
 from labkit.batching.fields import whole_number
 from labkit.errors import EdgesError
 from labkit.lengths.histogram import LengthHistogram
@@ -125,7 +125,7 @@ def optimal_edges(
     Args:
         histogram: of (capped) lengths; m distinct ones.
         buckets: K, most buckets.
-        cost: non-decreasing cost of one row of each length: those of ``labkit.batching.edge_costs`` (slots,
+        cost: non-decreasing cost of one row of each length: those of ``labkit.batching.costs`` (slots,
             L + alpha L**2, a measured table) or any other; None: slots.
         length_multiple: widths are rounded up to it before they are costed.
         charge_per_bucket: what one more shape costs, in the unit of ``cost``: see ``edge_charges``.

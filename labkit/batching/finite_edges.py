@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from labkit.batching.edge_costs import RowCost, row_costs
+from labkit.batching.costs import RowCost, row_costs
 from labkit.batching.edges import Edges
 from labkit.batching.fields import whole_number
 from labkit.batching.finite_program import Runs, cheapest

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from labkit.batching.costs import RowCost, row_costs
 from labkit.batching.edge_charges import checked_number
-from labkit.batching.edge_costs import RowCost, row_costs
 from labkit.batching.what_if import WhatIf
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from labkit.batching.edge_costs import parse_cost
+from labkit.batching.costs import parse_cost
 from labkit.batching.edges import Edges, equal_quantile_edges, optimal_edges, quantile_edges, quantile_p95_edges
 from labkit.batching.fields import choice
 from labkit.batching.policy import (

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from labkit.batching.costs import parse_cost
 from labkit.batching.edge_charges import checked_number
-from labkit.batching.edge_costs import parse_cost
 from labkit.batching.edges import Edges, optimal_edges
 from labkit.batching.fields import choice, whole_number
 from labkit.batching.finite_edges import finite_steps, optimal_edges_finite

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from labkit.batching.edge_costs import parse_cost
+from labkit.batching.costs import parse_cost
 from labkit.batching.edges import Edges
 from labkit.batching.policy import BatchPolicy
 from labkit.batching.strategies import STRATEGIES, Batching, Strategy

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labkit.batching import edge_costs as costs
+from labkit.batching import costs
 from labkit.batching.edges import optimal_edges
 from labkit.batching.finite_edges import MOST_STEPS, finite_steps, optimal_edges_finite
 from labkit.batching.finite_program import counted

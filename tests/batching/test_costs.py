@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from labkit.batching import edge_costs as costs
+from labkit.batching import costs
 from labkit.batching.edge_charges import charge_of_capture, charge_of_memory
 from labkit.batching.edges import optimal_edges
 from labkit.errors import EdgesError, PolicyError
