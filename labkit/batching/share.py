@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from labkit.batching.dealing import Remainder
-from labkit.batching.edge_costs import DEFAULT_ALPHA
+from labkit.batching.costs import DEFAULT_ALPHA
 from labkit.batching.fields import choice, whole_number
 from labkit.errors import PolicyError
 

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from pydantic import AwareDatetime, ConfigDict, Field, ValidationError, model_validator
 
 from labkit.batching.dealing import Remainder
-from labkit.batching.edge_costs import DEFAULT_ALPHA
+from labkit.batching.costs import DEFAULT_ALPHA
 from labkit.batching.policy import BatchPolicy
 from labkit.batching.sampler import BucketBatchSampler
 from labkit.batching.share import Balance
