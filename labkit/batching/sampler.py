@@ -10,7 +10,7 @@ from typing import Any
 from numpy.typing import ArrayLike, NDArray
 
 from labkit.batching.dealing import Remainder
-from labkit.batching.edge_costs import DEFAULT_ALPHA
+from labkit.batching.costs import DEFAULT_ALPHA
 from labkit.batching.fields import whole_number
 from labkit.batching.plan import EpochPlan, plan_epoch
 from labkit.batching.policy import BatchPolicy
