@@ -60,6 +60,8 @@ def test_what_if_takes_another_row_cost(answer: Any) -> None:
     report = answer("what-if household-lines --strategy bucket_rows --edge-cost attention:0.01 --json")
     wanted = optimal_edges(preset("household-lines"), 8, cost=costs.attention(0.01)).edges
     assert report["bucket_edges"] == list(wanted) != list(optimal_edges(preset("household-lines"), 8).edges)
+    text = answer("what-if household-lines --strategy bucket_rows --edge-cost attention:0.01")
+    assert f"bucket edges {', '.join(map(str, wanted))} (optimal for attention:0.01)\n" in text
 
 
 def test_tune_chooses_the_number_of_buckets(answer: Any) -> None:

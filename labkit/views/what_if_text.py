@@ -72,7 +72,8 @@ def _edge_lines(scored: Scored) -> list[str]:
     if edges is None:
         return []
     given = scored.lineup.bucket_edges is not None
-    line = f"bucket edges {_list(edges.edges)} ({'given' if given else scored.lineup.edges_by})"
+    weighed = "" if scored.lineup.edge_cost == "slots" else f" for {scored.lineup.edge_cost}"
+    line = f"bucket edges {_list(edges.edges)} ({'given' if given else f'{scored.lineup.edges_by}{weighed}'})"
     widths = [] if edges.widths is None else [f"bucket widths {_list(edges.widths)}"]
     return [line, *widths]
 
