@@ -3,9 +3,13 @@ PYTHON ?= python3
 NOTEBOOK := notebooks/01_tune_buckets.ipynb
 LAB_ARGS ?=
 PYTEST_ARGS ?=
+# --quick, --only TABLE, --json FILE
+PEERS_ARGS ?=
 
 BIN := .venv/bin
 STAMP := .venv/.setup-done
+PEERS := tests/benchmarks/peers
+PEERS_STAMP := .venv-peers/.setup-done
 # what only the tests need: the command that must be there, the Debian/Ubuntu package that brings it
 TEST_TOOLS := chromium:chromium g++:g++ node:nodejs
 # Jupyter refuses to run as root unless told
@@ -15,7 +19,7 @@ QUIET_LAB := labextension disable --level=sys_prefix @jupyterlab/apputils-extens
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup setup-tests lab test test-lint test-unit test-notebooks test-browser report bench clean
+.PHONY: help setup setup-tests lab test test-lint test-unit test-notebooks test-browser report bench bench-peers clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
@@ -75,6 +79,17 @@ report: setup ## run the tuning notebook headless: its result and tuned.json int
 bench: setup ## measure labkit's own speed against its bars
 	$(BIN)/python -m tests.benchmarks
 
-clean: ## remove .venv, caches and results
-	rm -rf .venv build dist results test-results .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+bench-peers: $(PEERS_STAMP) ## measure labkit beside the tools people use today, in an environment of their own (.venv-peers)
+	.venv-peers/bin/python -m tests.benchmarks.peers $(PEERS_ARGS)
+
+$(PEERS_STAMP): $(PEERS)/requirements.txt $(PEERS)/requirements-no-deps.txt
+	@[ -x .venv-peers/bin/pip ] || $(PYTHON) -m venv --clear .venv-peers || \
+	  { echo "bench-peers: $(PYTHON) cannot make a virtual environment. On Debian/Ubuntu: sudo apt-get install python3-venv" >&2; exit 1; }
+	@echo "bench-peers: installing the peers into .venv-peers (the first time takes a few minutes)"
+	@.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check -r $(PEERS)/requirements.txt
+	@.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r $(PEERS)/requirements-no-deps.txt -e .
+	@touch $@
+
+clean: ## remove .venv, .venv-peers, caches and results
+	rm -rf .venv .venv-peers build dist results test-results .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find labkit tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import subprocess
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -12,7 +13,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 
 
-def environment() -> dict[str, str]:
+def environment(packages: Sequence[str] = ("labkit", "numpy", "duckdb")) -> dict[str, str]:
     """Processor, cores, load, versions, commit and time, as text."""
     return {
         "cpu": _processor(),
@@ -20,7 +21,7 @@ def environment() -> dict[str, str]:
         "load": f"{os.getloadavg()[0]:.2f}",
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
-        **{name: version(name) for name in ("labkit", "numpy", "duckdb")},
+        **{name: version(name) for name in packages},
         "commit": _commit(),
         "time": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
     }
