@@ -9,9 +9,10 @@ from typing import Any
 
 from numpy.typing import ArrayLike, NDArray
 
-from labkit.batching.dealing import Remainder
 from labkit.batching.costs import DEFAULT_ALPHA
+from labkit.batching.dealing import Remainder
 from labkit.batching.fields import whole_number
+from labkit.batching.pieces import batch_indices
 from labkit.batching.plan import EpochPlan, plan_epoch
 from labkit.batching.policy import BatchPolicy
 from labkit.batching.share import Balance, Share
@@ -24,7 +25,8 @@ from labkit.lengths.validate import checked_lengths
 class BucketBatchSampler:
     """Batches of indices, epoch after epoch: ``DataLoader(dataset, batch_sampler=sampler, collate_fn=...)``.
 
-    Each batch is a list of ints, as DataLoader wants it; ``len`` is exact. Call ``set_epoch`` before every epoch: the
+    Each batch is a list of ints, as DataLoader wants it (``packed``: ``PieceIndex``, ints that also say which events go
+    to which pack; wrap the data set in ``PackedDataset``); ``len`` is exact. Call ``set_epoch`` before every epoch: the
     plan depends on (seed, epoch) alone, so that a second pass without it repeats the first and warns.
 
     On several processes give each its own rank, and the same of everything else:
@@ -79,20 +81,31 @@ class BucketBatchSampler:
 
     def _warn_of_buckets_without_batches(self) -> None:
         """A bucket smaller than one batch a rank would be left out of every epoch, not of this one alone."""
-        share, drop_last = self.share, self.policy.drop_last
+        share = self.share
         leaves_out = share.remainder is Remainder.DROP and share.world_size > 1
-        if not (drop_last or leaves_out):
+        if not (self.policy.drop_last or leaves_out):
             return
-        for group in what_if(LengthHistogram.from_lengths(self._lengths), self.policy).groups:
-            who = f"the {group.sequences} sequences of the bucket up to length {group.edge}"
-            if not group.sequences or group.batches >= share.world_size or (group.batches and not leaves_out):
-                continue
-            if not group.batches:
-                why, fix = f"drop_last: {who} fill no batch of {group.rows} rows", "drop_last=False"
-            else:
-                why = f"remainder 'drop': {who} fill {group.batches} batches for {share.world_size} ranks"
-                fix = "remainder 'repeat'"
-            warnings.warn(f"{why}, so they are never trained on. Use fewer rows, wider buckets or {fix}.", stacklevel=3)
+        found = what_if(LengthHistogram.from_lengths(self._lengths), self.policy)
+        if not found.groups and not found.batches:  # packs, and rows without padding
+            what = "rows" if found.packs is None else "packs"
+            warnings.warn(
+                f"drop_last: the {what} of all {found.sequences} sequences fill no batch of {self.policy.rows}, so "
+                "nothing is ever trained on. Use fewer rows or drop_last=False.",
+                stacklevel=3,
+            )
+        for group in found.groups:
+            why, fix = None, "drop_last=False"
+            if group.sequences and not group.batches:
+                why = f"fill no batch of {group.rows} rows"
+            elif leaves_out and 0 < group.batches < share.world_size:
+                why, fix = f"fill {group.batches} batches for {share.world_size} ranks", "remainder 'repeat'"
+            if why:
+                cause = "remainder 'drop'" if group.batches else "drop_last"
+                warnings.warn(
+                    f"{cause}: the {group.sequences} sequences of the bucket up to length {group.edge} {why}, so they "
+                    f"are never trained on. Use fewer rows, wider buckets or {fix}.",
+                    stacklevel=3,
+                )
 
     @property
     def plan(self) -> EpochPlan:
@@ -122,7 +135,7 @@ class BucketBatchSampler:
         plan, start = self.plan, self._consumed
         self._consumed = 0
         for i in range(start, len(plan)):
-            yield plan[i].tolist()
+            yield batch_indices(plan, i)
 
     def set_epoch(self, epoch: int) -> None:
         """Move to another epoch: a new shuffle from its first batch; the current one again keeps its place."""

@@ -17,6 +17,7 @@ from labkit.batching.strategies import Layout
 from labkit.errors import PolicyError
 from labkit.layouts.batch_shapes import BatchShape, BatchShapes
 from labkit.layouts.features import UNNAMED, Feature, Samples, bits, read_samples
+from labkit.layouts.packed_collate import PackedCollate
 from labkit.layouts.padded import PaddedBatch, pad_feature, valid_slots
 from labkit.lengths.histogram import LengthHistogram
 
@@ -102,7 +103,7 @@ def collate(
     histogram: LengthHistogram | ArrayLike | None = None,
     padding_value: float = 0,
     sequences: Sequence[str] | None = None,
-) -> Collate:
+) -> Collate | PackedCollate:
     """Make the ``collate_fn`` that gives each batch of a policy the shape that was planned for it.
 
         DataLoader(data, batch_sampler=BucketBatchSampler(lengths, policy), collate_fn=collate(policy))
@@ -118,14 +119,16 @@ def collate(
 
     Args:
         policy: the one that the batch sampler runs.
-        layout: ``padded`` or ``jagged``; None: that of the strategy.
+        layout: ``padded``, ``jagged`` or ``packed_rows``; None: that of the strategy.
         histogram: of the data set, or its (N,) lengths. Needed where shapes depend on it: ``pad_max``, ``pad_recent``
-            without ``max_length``, static shapes without ``drop_last``. Given, the policy is checked against it now.
+            without ``max_length``, ``packed`` without ``capacity``, static shapes without ``drop_last``. Given, the
+            policy is checked against it now.
         padding_value: written to padding slots.
         sequences: names of the fields with one entry an event; None: every field with at least one dimension.
 
     Returns:
-        A callable: samples -> ``PaddedBatch`` or ``JaggedBatch``.
+        A callable: samples -> ``PaddedBatch`` or ``JaggedBatch``; of ``packed``, whose samples come from a
+        ``PackedDataset``: -> ``PackedBatch``.
 
     Raises:
         PolicyError: a layout that the strategy cannot have, a missing histogram, a policy that does not fit it; when
@@ -134,17 +137,42 @@ def collate(
 
     Cost: of a call: one allocation a field, one slice copy a row and field.
     """
-    own = policy.spec.layout
-    chosen = own if layout is None else choice("layout", layout, Layout)
-    if chosen is Layout.PADDED and own is not Layout.PADDED:
-        raise PolicyError(
-            f"strategy {policy.strategy} has no padded layout: its batches are filled by real events, so that no width "
-            "is planned. Use layout 'jagged', or a strategy that pads."
-        )
+    chosen = _layout(policy, layout)
     if histogram is not None and not isinstance(histogram, LengthHistogram):
         histogram = LengthHistogram.from_lengths(histogram)
     names = (sequences,) if isinstance(sequences, str) else None if sequences is None else tuple(sequences)
+    if chosen is Layout.PACKED_ROWS:
+        return PackedCollate.of_policy(policy, histogram, _number(padding_value), names)
     return Collate(BatchShapes.of_policy(policy, histogram), chosen, _number(padding_value), names)
+
+
+def _layout(policy: BatchPolicy, layout: Layout | str | None) -> Layout:
+    """The layout asked for, by default that of the strategy, if there is one and it has it."""
+    own = policy.spec.layout
+    possible = _POSSIBLE[own]
+    chosen = own if layout is None else choice("layout", layout, Layout)
+    if chosen in possible:
+        return chosen
+    names = " or ".join(f"layout='{name}'" for name in possible)
+    if chosen is own:
+        raise PolicyError(f"collate has no layout {own} for {policy.strategy}: use {names}, the same batches.")
+    why = ""
+    if chosen is Layout.PADDED:
+        filled = "packs" if own is Layout.PACKED_ROWS else "real events"
+        why = f": its batches are filled by {filled}, so that no width is planned"
+        if own is Layout.PACKED_SEQUENCE:
+            why = ": it pads nothing"
+    raise PolicyError(f"strategy {policy.strategy} has no {chosen} layout{why}. Use {names}, or another strategy.")
+
+
+#: The layouts that the batches of a strategy can have, by its own layout.
+_POSSIBLE = {
+    Layout.PADDED: (Layout.PADDED, Layout.JAGGED),
+    Layout.JAGGED: (Layout.JAGGED,),
+    Layout.PACKED_ROWS: (Layout.PACKED_ROWS,),
+    Layout.PACKED_SEQUENCE: (Layout.JAGGED,),
+    Layout.SPARSE: (Layout.JAGGED,),
+}
 
 
 def _number(value: Any) -> float:

@@ -64,7 +64,7 @@ def to_padded(jagged: Jagged, length: int, *, padding_value: float = 0) -> Tenso
     """
     length = whole_number("length", length)
     values, offsets = _tensor(jagged.values), _tensor(jagged.offsets)
-    fill = _fill(padding_value, values.dtype, "values")
+    fill = fill_value(padding_value, values.dtype, "values")
     if not len(values):  # nothing to index
         return values.new_full((len(jagged), length, *values.shape[1:]), fill)
     kept = (offsets[1:] - offsets[:-1]).clamp(max=length)
@@ -92,7 +92,7 @@ def pad_feature(
 
     Cost: one allocation; one slice copy a row.
     """
-    fill = _fill(padding_value, feature.dtype, name)
+    fill = fill_value(padding_value, feature.dtype, name)
     padded = torch.full((*shape, *feature.tail), fill, dtype=feature.dtype)
     cells: NDArray[Any] = bits(padded)
     for slots, row, n in zip(cells, feature.rows, kept, strict=False):
@@ -106,7 +106,7 @@ def _tensor(array: Any) -> Tensor:
     return array if isinstance(array, Tensor) else torch.from_numpy(np.require(array, requirements="W"))
 
 
-def _fill(value: float, dtype: torch.dtype, name: str) -> float:
+def fill_value(value: float, dtype: torch.dtype, name: str) -> float:
     """``value`` if a tensor of the dtype can hold it; floats may round."""
     if dtype.is_floating_point or dtype.is_complex:
         return value

@@ -93,7 +93,7 @@ def test_static_shapes_are_on_for_graphs_and_off_elsewhere(strategy: str, given:
 def test_an_unknown_strategy_names_those_that_exist() -> None:
     assert refusal("bucket") == (
         "strategy 'bucket' does not exist: use one of pad_max, pad_recent, pad_batch, bucket_rows, bucket_budget, "
-        "bucket_graph, jagged."
+        "bucket_graph, packed, rnn_packed, jagged, segmented, sparse."
     )
 
 
@@ -186,7 +186,7 @@ def test_none_is_no_number(field: str) -> None:
 @pytest.mark.parametrize(
     ("field", "keys"),
     [
-        ("overflow", "error, truncate, drop"),
+        ("overflow", "error, truncate, drop, split"),
         ("oversize", "error, single_row"),
         ("pad_to", "edge, batch_max"),
         ("batch_order", "shuffled, grouped"),
@@ -195,6 +195,21 @@ def test_none_is_no_number(field: str) -> None:
 def test_an_unknown_key_names_those_that_exist(field: str, keys: str) -> None:
     assert refusal("bucket_budget", **(EDGES | {field: "best"})) == f"{field} 'best' does not exist: use one of {keys}."
     assert getattr(BatchPolicy("jagged", **{field: "best"}), field) == "best"  # not used there
+
+
+@pytest.mark.parametrize("strategy", BUCKETS)
+def test_only_packs_take_the_pieces_of_a_split_sequence(strategy: str) -> None:
+    line = f"overflow 'split' is for packed; {strategy} takes 'error', 'truncate' or 'drop'."
+    assert refusal(strategy, **EDGES, overflow="split") == line
+    assert BatchPolicy("packed", overflow="split").overflow == "split"
+    assert BatchPolicy("jagged", overflow="split").overflow == "split"  # not used there
+
+
+@pytest.mark.parametrize("field", ["capacity", "max_sequences_per_pack"])
+def test_what_packs_hold_is_a_whole_number_or_none(field: str) -> None:
+    assert refusal("packed", **{field: 0}) == f"{field} must be 1 or more: got 0."
+    assert refusal("packed", **{field: 2.5}) == f"{field} must be a whole number: got 2.5 (float)."
+    assert getattr(BatchPolicy("packed", **{field: None}), field) is None
 
 
 @pytest.mark.parametrize("field", ["shuffle", "drop_last", "static_shapes"])

@@ -6,6 +6,7 @@ import warnings
 
 import pytest
 
+from labkit.batching.pieces import PieceIndex
 from labkit.batching.plan import plan_epoch
 from labkit.batching.policy import BatchPolicy
 from labkit.batching.sampler import BucketBatchSampler
@@ -34,7 +35,8 @@ def test_batches_are_those_of_the_plan_as_lists_of_ints(strategy: Strategy) -> N
     batches = list(found)
     assert batches == planned(seed=3, policy=policy)
     assert len(found) == len(batches)
-    assert all(type(index) is int for batch in batches for index in batch)
+    kind = PieceIndex if strategy is Strategy.PACKED else int
+    assert all(type(index) is kind for batch in batches for index in batch)
 
 
 def test_another_epoch_is_another_order() -> None:
@@ -161,6 +163,16 @@ def test_a_bucket_that_fills_no_batch_is_warned_of() -> None:
         found = BucketBatchSampler([2, 2, 2, 9, 9, 9, 9], policy)
     assert caught[0].filename == __file__
     assert found.plan.sequences_dropped == 3
+
+
+@pytest.mark.parametrize(("strategy", "what"), [("packed", "packs"), ("rnn_packed", "rows")])
+def test_packs_or_rows_that_fill_no_batch_are_warned_of(strategy: str, what: str) -> None:
+    line = (
+        rf"^drop_last: the {what} of all 3 sequences fill no batch of 4, so nothing is ever trained on\. "
+        r"Use fewer rows or drop_last=False\.$"
+    )
+    with pytest.warns(UserWarning, match=line):
+        BucketBatchSampler([3, 3, 3], BatchPolicy(strategy, rows=4, drop_last=True))
 
 
 def test_a_bucket_that_loses_only_its_last_batch_is_not_warned_of() -> None:

@@ -249,7 +249,36 @@ def test_a_shape_that_depends_on_the_lengths_needs_them(policy: BatchPolicy, mes
     ("arguments", "message"),
     [
         ({"policy": JAGGED, "layout": "padded"}, "strategy jagged has no padded layout"),
-        ({"policy": ROWS, "layout": "sparse"}, "layout 'sparse' does not exist: use one of padded, jagged."),
+        ({"policy": ROWS, "layout": "csr"}, "layout 'csr' does not exist: use one of padded, jagged, packed_rows, "),
+        (
+            {"policy": ROWS, "layout": "sparse"},
+            "strategy bucket_rows has no sparse layout. Use layout='padded' or layout='jagged', or another strategy.",
+        ),
+        (
+            {"policy": ROWS, "layout": "packed_rows"},
+            "strategy bucket_rows has no packed_rows layout. Use layout='padded' or layout='jagged', or",
+        ),
+        (
+            {"policy": BatchPolicy("packed", capacity=9), "layout": "padded"},
+            "has no padded layout: its batches are filled by packs, so that no width is planned. Use layout='packed",
+        ),
+        (
+            {"policy": BatchPolicy("rnn_packed")},
+            "collate has no layout packed_sequence for rnn_packed: use layout='jagged', the same batches.",
+        ),
+        (
+            {"policy": BatchPolicy("sparse")},
+            "collate has no layout sparse for sparse: use layout='jagged', the same batches.",
+        ),
+        (
+            {"policy": BatchPolicy("rnn_packed"), "layout": "padded"},
+            "strategy rnn_packed has no padded layout: it pads",
+        ),
+        (
+            {"policy": BatchPolicy("packed")},
+            "packed without capacity packs to the longest length of the data set, which no policy holds: set capacity",
+        ),
+        ({"policy": BatchPolicy("packed", capacity=4), "histogram": [9]}, "longest length 9 > capacity 4"),
         ({"policy": ROWS, "padding_value": "0"}, "padding_value must be a number: got '0' (str)."),
         ({"policy": ROWS, "histogram": [9]}, "longest length 9 > last bucket edge 8"),
         ({"policy": JAGGED, "histogram": [11]}, "longest length 11 is above token_budget 10"),
