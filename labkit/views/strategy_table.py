@@ -20,7 +20,8 @@ BADGES: dict[Origin, tuple[str, str]] = {
     Origin.RECORDED: ("r", "recorded: a stored run"),
 }
 
-_STYLE = """
+#: Style of every table of the lab.
+STYLE = """
 <style>
 .labkit-table { border-collapse: collapse; font-size: 12.5px; line-height: 1.25; width: 100%;
   font-variant-numeric: tabular-nums; color: var(--jp-ui-font-color1, inherit); }
@@ -70,7 +71,7 @@ class StrategyTable:
             f'<sup class="{o}">{mark}</sup> {text}' for o, (mark, text) in BADGES.items() if o in shown
         )
         return (
-            f'{_STYLE}<div class="labkit-table-box" data-seq="{seq}"><table class="labkit-table">'
+            f'{STYLE}<div class="labkit-table-box" data-seq="{seq}"><table class="labkit-table">'
             f"<thead><tr><th>strategy</th>{head}</tr></thead><tbody>{body}</tbody></table>"
             f'<p class="labkit-legend labkit-table">{legend} &nbsp; ▸ best of the column</p></div>'
         )
