@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from labkit.batching.audit import Audit, audit_ranks
 from labkit.batching.policy import BatchPolicy
 from labkit.batching.share import AllRanks
 from labkit.batching.strategies import Batching, Layout
@@ -136,3 +137,11 @@ class EpochPlan:
     def all_ranks(self) -> AllRanks:
         """The figures of all ranks together; of a single one its own."""
         return self.dealt or AllRanks.of_one(self)
+
+    def audit(self, lengths: ArrayLike | None = None) -> Audit:
+        """Count anew what is in this plan; ``audit_ranks`` does it for all ranks together.
+
+        Args:
+            lengths: (N,) that it was made of; None: those that it keeps.
+        """
+        return audit_ranks([self], lengths)

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from labkit.batching import arrange, ranks
-from labkit.batching.dealing import Remainder
 from labkit.batching.costs import DEFAULT_ALPHA
+from labkit.batching.dealing import Remainder
 from labkit.batching.epoch_plan import EpochPlan as EpochPlan
 from labkit.batching.events import check_fits
 from labkit.batching.fields import whole_number

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from labkit.batching.dealing import Remainder
 from labkit.batching.costs import DEFAULT_ALPHA
+from labkit.batching.dealing import Remainder
 from labkit.batching.fields import choice, whole_number
 from labkit.errors import PolicyError
 
