@@ -31,13 +31,13 @@ def advice(audit: Audit, spec: StrategySpec) -> str:
     if spec.layout not in (Layout.PADDED, Layout.PACKED_ROWS):
         found = "Nothing is padded: keep this layout if its kernels are fast enough"
     elif audit.padding_ratio < PAD_BELOW:
-        found = f"{padding}, under {PAD_BELOW:.0%}: pad, as this plan does"
+        found = f"{padding}, under {100 * PAD_BELOW:.0f} %: pad, as this plan does"
     elif audit.padding_ratio >= BUCKET_BELOW:
-        found = f"{padding}, {BUCKET_BELOW:.0%} or more: use jagged, packed or segmented"
+        found = f"{padding}, {100 * BUCKET_BELOW:.0f} % or more: use jagged, packed or segmented"
     elif spec.batching is Batching.BUCKETS:
         found = f"{padding} in spite of the buckets: use optimal edges, or more of them"
     else:
-        found = f"{padding}, between {PAD_BELOW:.0%} and {BUCKET_BELOW:.0%}: bucket by length (bucket_budget)"
+        found = f"{padding}, between {100 * PAD_BELOW:.0f} % and {100 * BUCKET_BELOW:.0f} %: bucket by length (bucket_budget)"
     if audit.rows_min != audit.rows_max:
         found += f"; rows vary from {audit.rows_min} to {audit.rows_max} a batch, so use LayerNorm, not BatchNorm"
     return found + "."
