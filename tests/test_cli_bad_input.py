@@ -17,7 +17,18 @@ from labkit.cli import main
 from labkit.config import TunedConfig
 from labkit.lengths.presets import preset
 
-STRATEGIES = "pad_max, pad_recent, pad_batch, bucket_rows, bucket_budget, bucket_graph, jagged"
+STRATEGIES = (
+    "pad_max, pad_recent, pad_batch, bucket_rows, bucket_budget, bucket_graph, packed, rnn_packed, jagged, segmented, "
+    "sparse"
+)
+NO_PACKS = (
+    "--overflow split is for packed, which is not among the strategies asked for: add --strategy packed, or choose "
+    "error, truncate or drop."
+)
+TOO_LONG = (
+    "longest length 737 > capacity 300 (53 of 943 sequences above it): raise capacity to 737 or more, set max_length, "
+    "or choose overflow 'truncate', 'split' or 'drop'."
+)
 HINT = "raise the last edge, set max_length, or choose overflow 'truncate' or 'drop'."
 
 
@@ -86,7 +97,14 @@ def complaint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
         ("--row-multiple 0", "row_multiple must be 1 or more: got 0."),
         ("--length-multiple 0", "length_multiple must be 1 or more: got 0."),
         ("--strategy packd", f"Invalid value for '--strategy': 'packd' does not exist: use one of {STRATEGIES}."),
-        ("--overflow cut", "Invalid value for '--overflow': 'cut' does not exist: use one of error, truncate, drop."),
+        (
+            "--overflow cut",
+            "Invalid value for '--overflow': 'cut' does not exist: use one of error, truncate, drop, split.",
+        ),
+        ("--overflow split --strategy jagged", NO_PACKS),
+        ("--capacity 0 --strategy packed", "capacity must be 1 or more: got 0."),
+        ("--max-sequences-per-pack 0", "max_sequences_per_pack must be 1 or more: got 0."),
+        ("--capacity 300", TOO_LONG),
         ("--oversize no", "Invalid value for '--oversize': 'no' does not exist: use one of error, single_row."),
         ("--pad-to max", "Invalid value for '--pad-to': 'max' does not exist: use one of edge, batch_max."),
         (

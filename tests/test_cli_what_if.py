@@ -158,7 +158,7 @@ def test_pad_batch_is_the_exact_expectation(what_if: Any, name: str, padding: fl
 FIELDS = [
     "strategy", "policy", "padding_ratio", "slots", "kept_events", "events_lost", "sequences_truncated",
     "sequences_dropped", "batches", "shapes", "ghost_rows", "largest_batch_slots", "packs", "launches", "kernels",
-    "peak_bytes", "time_s", "utilization", "provenance", "reason",
+    "peak_bytes", "time_s", "utilization", "provenance", "reason", "packing",
 ]  # fmt: skip
 
 
@@ -202,6 +202,7 @@ def test_every_option_reaches_the_policies_that_use_it(what_if: Any) -> None:
     options = {
         "rows": 32, "token_budget": 3000, "max_rows": 99, "max_length": 200, "overflow": "truncate",
         "oversize": "single_row", "pad_to": "batch_max", "row_multiple": 2, "length_multiple": 8,
+        "capacity": 120, "max_sequences_per_pack": 5,
     }  # fmt: skip
     words = [word for name, value in options.items() for word in (f"--{name.replace('_', '-')}", str(value))]
     found = what_if("ml-100k", *words, "--edges", "40, 100,150")
@@ -272,14 +273,32 @@ def test_the_table_shows_data_edges_strategies_marks_and_notes(capsys: pytest.Ca
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "23,570 sequences, 69,659 events: mean 2.96, P50 1, P95 9, P99 20, max 217"
     assert lines[1] == "bucket edges 1, 2, 3, 5, 217 (quantile)"
-    rows = {line.split()[0]: line for line in lines[4:11]}
+    rows = {line.split()[0]: line for line in lines[4 : 4 + len(Strategy)]}
     assert list(rows) == [str(s) for s in Strategy]
-    assert len({len(line) for line in lines[3:11]}) == 1  # aligned
+    assert len({len(line) for line in lines[3 : 4 + len(Strategy)]}) == 1  # aligned
     assert "89.68%" in rows["bucket_budget"]
     assert " ~" in rows["jagged"]
     assert "~" not in rows["pad_max"]
     assert "no mark: exact, arithmetic on these lengths;  ~ modelled" in lines
-    assert lines[-1] == "8 buckets asked, 5 left: equal edges and empty buckets are merged."
+    assert "8 buckets asked, 5 left: equal edges and empty buckets are merged." in lines
+    # the 23,570 customers in packs as long as the longest, and what one of them is of a pack
+    assert lines[-1].startswith("packed: 322 packs of 23,570 pieces, at most 0 % above the fewest possible (322); the")
+
+
+def test_packs_of_a_given_capacity(what_if: Any) -> None:
+    # 100,000 events in 334 packs of 300 at the least; the 53 users with more are cut into pieces, not one event is lost
+    record = what_if("ml-100k", "--strategy", "packed", "--capacity", "300", "--overflow", "split")["by_key"]["packed"]
+    assert (record["packs"], record["slots"], record["events_lost"]) == (335, 335 * 300, 0)
+    assert record["packing"]["lower_bound"] == 334
+    assert 0 < record["packing"]["largest_user_share_mean"] < record["packing"]["largest_user_share_max"] == 1
+    assert record["provenance"]["packing"] == "exact"
+
+
+def test_splitting_is_what_packs_do_and_the_others_cut_nothing(what_if: Any) -> None:
+    found = what_if("ml-100k", "--capacity", "300", "--overflow", "split")["by_key"]
+    assert found["packed"]["policy"]["overflow"] == "split"
+    assert found["bucket_rows"]["policy"]["overflow"] == "error"
+    assert {record["events_lost"] for key, record in found.items() if key != "pad_recent"} == {0}
 
 
 def test_users_cut_and_events_lost_are_shown_together(capsys: pytest.CaptureFixture[str]) -> None:

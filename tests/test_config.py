@@ -19,11 +19,12 @@ from hypothesis import strategies as st
 from labkit.batching.edges import optimal_edges, quantile_p95_edges
 from labkit.batching.plan import plan_epoch
 from labkit.batching.policy import BatchPolicy
-from labkit.batching.strategies import Strategy
+from labkit.batching.strategies import Layout, Strategy
 from labkit.batching.what_if import FIGURES, what_if
 from labkit.config import TunedConfig
 from labkit.config.stored import StoredPolicy
 from labkit.errors import PolicyError
+from labkit.layouts.packed import PackedDataset
 from labkit.lengths.histogram import LengthHistogram
 
 LENGTHS = np.array([3, 1, 3, 0, 8, 5, 2, 8, 1, 1])
@@ -98,6 +99,23 @@ def test_no_cap_is_null_and_stays_none(tmp_path: Path) -> None:
 
 def test_every_field_of_a_policy_is_stored() -> None:
     assert list(StoredPolicy.model_fields) == [f.name for f in fields(BatchPolicy)]
+
+
+def test_a_file_from_before_packing_is_read(tmp_path: Path) -> None:
+    data = json.loads(TunedConfig.from_policy(HISTOGRAM, buckets()).to_json())
+    for name in ("capacity", "max_sequences_per_pack"):
+        assert data["policy"].pop(name) is None
+    (tmp_path / "tuned.json").write_text(json.dumps(data))
+    policy = TunedConfig.load(tmp_path / "tuned.json").batch_policy
+    assert policy == buckets()
+    assert (policy.capacity, policy.max_sequences_per_pack) == (None, None)
+
+
+def test_packs_are_stored_with_their_figure(tmp_path: Path) -> None:
+    policy = BatchPolicy("packed", capacity=4, max_sequences_per_pack=3, overflow="split")
+    tuned = TunedConfig.load(TunedConfig.from_policy(HISTOGRAM, policy).save(tmp_path / "tuned.json"))
+    assert tuned.batch_policy == policy
+    assert tuned.figures["packs"].value == what_if(HISTOGRAM, policy).packs
 
 
 def test_a_field_that_the_strategy_does_not_use_is_stored_as_it_is() -> None:
@@ -253,16 +271,23 @@ def test_a_loaded_file_gives_the_tensors_that_were_planned(strategy: Strategy, t
     policy = BatchPolicy(strategy, rows=3, bucket_edges=edges, token_budget=24, max_length=6, length_multiple=2)
     plan = plan_epoch(LENGTHS, policy, seed=3)
     tuned = TunedConfig.load(TunedConfig.from_policy(HISTOGRAM, policy).save(tmp_path / "tuned.json"))
+    packs = strategy is Strategy.PACKED
+    layout = "jagged" if strategy in (Strategy.RNN_PACKED, Strategy.SPARSE) else None
     loader = torch.utils.data.DataLoader(
-        Histories(), batch_sampler=tuned.sampler(LENGTHS, seed=3), collate_fn=tuned.collate()
+        PackedDataset(Histories()) if packs else Histories(),
+        batch_sampler=tuned.sampler(LENGTHS, seed=3),
+        collate_fn=tuned.collate(layout),
     )
     batches = list(loader)
     assert len(batches) == len(plan)
     cap = None if strategy is Strategy.PAD_MAX else 6
     for i, (batch, indices) in enumerate(zip(batches, plan, strict=True)):
         recent = [Histories()[j][-cap:] if cap else Histories()[j] for j in indices.tolist()]
-        assert batch.rows == len(recent)
-        if strategy is Strategy.JAGGED:
+        assert batch.rows == (plan.rows[i] if packs else len(recent))
+        if packs:
+            assert tuple(batch.values.shape) == (plan.rows[i], plan.padded_lengths[i])
+            assert batch.values[batch.segment_ids > 0].tolist() == torch.cat(recent).tolist()
+        elif layout == "jagged" or policy.spec.layout is Layout.JAGGED:
             assert batch.values.tolist() == torch.cat(recent).tolist()
         else:
             assert tuple(batch.values.shape) == (plan.rows[i], plan.padded_lengths[i])
@@ -276,6 +301,8 @@ def test_a_loaded_file_gives_the_tensors_that_were_planned(strategy: Strategy, t
         ("pad_recent", {}, True),
         ("pad_recent", {"max_length": 4}, False),
         ("pad_batch", {}, False),
+        ("packed", {}, True),
+        ("packed", {"capacity": 99}, False),
         ("bucket_graph", {"bucket_edges": (3, 9), "token_budget": 30}, True),
         ("bucket_rows", {"bucket_edges": (3, 9)}, False),
         ("bucket_rows", {"bucket_edges": (3, 9), "static_shapes": True}, True),
@@ -291,5 +318,6 @@ def test_other_lengths_give_the_planned_shapes_when_the_collate_knows_them(
     hint = f" Shapes of {strategy} depend on the lengths: use collate(histogram=lengths)."
     assert str(caught[0].message).endswith(hint) == depends
     collate = tuned.collate(histogram=others)
-    shapes = [tuple(collate([Histories()[i] for i in batch]).values.shape) for batch in sampler]
+    data = PackedDataset(Histories()) if strategy == "packed" else Histories()
+    shapes = [tuple(collate([data[i] for i in batch]).values.shape) for batch in sampler]
     assert shapes == list(zip(sampler.plan.rows.tolist(), sampler.plan.padded_lengths.tolist(), strict=True))

@@ -85,7 +85,7 @@ FIELDS: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     "item": (put("histogram", "counts", 2, value=2.5), "histogram.counts[2] is 2.5: it should be a valid integer."),
     "enum": (
         put("policy", "overflow", value="cut"),
-        ("policy.overflow is 'cut': it should be 'error', 'truncate' or 'drop'."),
+        ("policy.overflow is 'cut': it should be 'error', 'truncate', 'drop' or 'split'."),
     ),
     "range": (put("policy", "token_budget", value=0), "policy: token_budget must be 1 or more: got 0."),
     "edges": (

@@ -49,6 +49,8 @@ def what_if(
     pad_to: given.Padding = None,
     row_multiple: given.RowMultiple = None,
     length_multiple: given.LengthMultiple = None,
+    capacity: given.Capacity = None,
+    max_sequences_per_pack: given.MaxSequencesPerPack = None,
     user: given.User = None,
     users: given.Users = None,
     as_json: given.AsJson = False,
@@ -78,6 +80,8 @@ def what_if(
         "pad_to": pad_to,
         "row_multiple": row_multiple,
         "length_multiple": length_multiple,
+        "capacity": capacity,
+        "max_sequences_per_pack": max_sequences_per_pack,
     }
     lineup_of(settings)  # contradictions come before a long read
     tuned = open_tuned(lengths, user, users)

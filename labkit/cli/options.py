@@ -100,10 +100,15 @@ MaxRows = Annotated[int | None, _parsed("max-rows", "Most rows of a jagged batch
 MaxLength = Annotated[
     int | None, _parsed("max-length", "Keep the most recent events only. [no cap; pad_recent: ceil(P99)]")
 ]
-OverflowBy = Annotated[Overflow | None, _choice("overflow", "Lengths above the last edge. [error]", Overflow)]
+OverflowBy = Annotated[
+    Overflow | None,
+    _choice("overflow", "Lengths above the last edge, or the capacity; split is for packed. [error]", Overflow),
+]
 OversizeBy = Annotated[Oversize | None, _choice("oversize", "Widths above the token budget. [error]", Oversize)]
 Padding = Annotated[PadTo | None, _choice("pad-to", "Width of a batch of a bucket. [edge]", PadTo)]
 RowMultiple = Annotated[int | None, _parsed("row-multiple", "Round a bucket's rows down to a multiple. [1]")]
+Capacity = Annotated[int | None, _parsed("capacity", "Slots of a pack. [longest after the cap]")]
+MaxSequencesPerPack = Annotated[int | None, _parsed("max-sequences-per-pack", "Most sequences of a pack. [no limit]")]
 
 # tune
 TunedOut = Annotated[

@@ -23,6 +23,8 @@ def figures_of(scored: WhatIf) -> dict[str, Figure]:
         )
         for name in FIGURES
     }
+    if scored.packs is not None:
+        found["packs"] = Figure(scored.packs, "1", scored.provenance["packs"], scored.reason.get("packs"))
     for name, value, source in (
         ("truncated_share", scored.truncated_share, "sequences_truncated"),
         ("lost_share", scored.lost_share, "events_lost"),

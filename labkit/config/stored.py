@@ -40,7 +40,7 @@ class StoredPolicy(Stored):
     max_length: int | None
     """Truncation cap, the most recent events are kept; null: no cap (pad_recent: ceil of the 99th percentile)."""
     overflow: Annotated[Overflow, Field(strict=False)]
-    """What happens to lengths above the last edge."""
+    """What happens to lengths above the last edge, or the capacity of a pack."""
     oversize: Annotated[Oversize, Field(strict=False)]
     """What happens to a width above the token budget."""
     pad_to: Annotated[PadTo, Field(strict=False)]
@@ -51,6 +51,10 @@ class StoredPolicy(Stored):
     """Rows of a bucket are rounded down to it when at least one multiple fits."""
     length_multiple: int
     """Padded widths are rounded up to it."""
+    capacity: int | None = None
+    """Slots of a pack; null: the longest length after the cap. Absent in files from before packing."""
+    max_sequences_per_pack: int | None = None
+    """Most sequences that share a pack; null: as many as fit. Absent in files from before packing."""
     batch_order: Annotated[BatchOrder, Field(strict=False)]
     """Order of the batches of an epoch."""
     shuffle: bool

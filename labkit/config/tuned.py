@@ -13,8 +13,8 @@ from typing import Any, Literal, Self
 from numpy.typing import ArrayLike
 from pydantic import AwareDatetime, ConfigDict, Field, ValidationError, model_validator
 
-from labkit.batching.dealing import Remainder
 from labkit.batching.costs import DEFAULT_ALPHA
+from labkit.batching.dealing import Remainder
 from labkit.batching.policy import BatchPolicy
 from labkit.batching.sampler import BucketBatchSampler
 from labkit.batching.share import Balance
@@ -205,7 +205,8 @@ class TunedConfig(Stored):
         policy = self.batch_policy
         open_cap = policy.strategy is Strategy.PAD_RECENT and policy.max_length is None
         static = "static_shapes" in policy.spec.fields and policy.has_static_shapes
-        if policy.strategy is Strategy.PAD_MAX or open_cap or static:
+        open_pack = policy.strategy is Strategy.PACKED and policy.capacity is None
+        if policy.strategy is Strategy.PAD_MAX or open_cap or open_pack or static:
             return f" Shapes of {policy.strategy} depend on the lengths: use collate(histogram=lengths)."
         return ""
 

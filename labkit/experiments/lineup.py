@@ -42,6 +42,8 @@ _SHARED = (
     "pad_to",
     "row_multiple",
     "length_multiple",
+    "capacity",
+    "max_sequences_per_pack",
 )
 
 
@@ -56,8 +58,9 @@ class Lineup:
         edge_cost: what optimal edges make least of: ``slots``, ``attention`` or ``attention:ALPHA``.
         bucket_edges: given edges, which win over all of the above.
         bucket_widths: given widths, with given edges only.
-        rows, token_budget, max_rows, max_length, overflow, oversize, pad_to, row_multiple, length_multiple: as in
-            ``BatchPolicy``.
+        rows, token_budget, max_rows, max_length, overflow, oversize, pad_to, row_multiple, length_multiple, capacity,
+            max_sequences_per_pack: as in ``BatchPolicy``. ``overflow='split'`` is what ``packed`` does; to the other
+            strategies, which cannot, it is ``error``: what was to be kept whole is never cut in silence.
     """
 
     buckets: int = DEFAULT_BUCKETS
@@ -75,6 +78,8 @@ class Lineup:
     pad_to: PadTo = PadTo.EDGE
     row_multiple: int = 1
     length_multiple: int = 1
+    capacity: int | None = None
+    max_sequences_per_pack: int | None = None
 
     def edges(self, histogram: LengthHistogram) -> Edges:
         """The bucket edges on these lengths, computed on capped lengths unless they are given."""
@@ -102,6 +107,8 @@ class Lineup:
             values |= {"bucket_edges": edges.edges, "bucket_widths": edges.widths}
         if strategy is Strategy.BUCKET_GRAPH:
             values["pad_to"] = PadTo.EDGE  # a graph replays one shape
+        if strategy is not Strategy.PACKED and self.overflow == Overflow.SPLIT:
+            values["overflow"] = Overflow.ERROR
         used = STRATEGIES[strategy].fields
         return BatchPolicy(strategy, **{name: value for name, value in values.items() if name in used})
 

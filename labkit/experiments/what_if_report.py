@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
 from labkit.batching.what_if import FIGURES, WhatIf
 from labkit.lengths.histogram import LengthHistogram
+from labkit.provenance import Origin
 
+_PACKS_NOTHING = "does not apply: this strategy packs no sequences together"
 _NEEDS_A_MODEL = "needs a model: lengths and a policy do not tell it"
 
-#: Fields that do not apply or cannot be known here, and why.
+#: Fields that apply to packed sequences alone, and why they are null elsewhere.
+OF_PACKS = {"packs": _PACKS_NOTHING, "packing": _PACKS_NOTHING}
+
+#: Fields that cannot be known here, and why.
 UNKNOWN = {
-    "packs": "does not apply: this strategy packs no sequences together",
     "launches": _NEEDS_A_MODEL,
     "kernels": _NEEDS_A_MODEL,
     "peak_bytes": _NEEDS_A_MODEL,
@@ -55,16 +60,21 @@ def strategy_record(scored: WhatIf) -> dict[str, Any]:
     """One strategy as plain JSON types: every figure, its origin and, where it is not exact or not there, the reason.
 
     Returns:
-        ``strategy``, ``policy``, the figures, those that cannot be known as None; ``provenance`` has an entry for every
-        figure that is there, ``reason`` one for every figure that is not, and for those that need a word.
+        ``strategy``, ``policy``, the figures, ``packs`` and ``packing`` (the figures of packs, null where nothing is
+        packed), those that cannot be known as None; ``provenance`` has an entry for every figure that is there,
+        ``reason`` one for every figure that is not, and for those that need a word.
     """
+    packing = None if scored.packing is None else asdict(scored.packing)
+    exact = {} if packing is None else {"packing": str(Origin.EXACT)}
     return {
         "strategy": str(scored.policy.strategy),
         "policy": {name: _plain(value) for name, value in scored.policy.to_dict().items()},
         **{name: _plain(getattr(scored, name)) for name in FIGURES},
+        "packs": scored.packs,
+        "packing": packing,
         **dict.fromkeys(UNKNOWN),
-        "provenance": {name: str(scored.provenance[name]) for name in FIGURES},
-        "reason": {**scored.reason, **UNKNOWN},
+        "provenance": {**{name: str(origin) for name, origin in scored.provenance.items()}, **exact},
+        "reason": {**scored.reason, **(OF_PACKS if packing is None else {}), **UNKNOWN},
     }
 
 

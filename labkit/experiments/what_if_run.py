@@ -8,10 +8,10 @@ from typing import Any
 
 from labkit.batching.costs import parse_cost
 from labkit.batching.edges import Edges
-from labkit.batching.policy import BatchPolicy
+from labkit.batching.policy import BatchPolicy, Overflow
 from labkit.batching.strategies import STRATEGIES, Batching, Strategy
 from labkit.batching.what_if import WhatIf, what_if
-from labkit.errors import EdgesError
+from labkit.errors import EdgesError, PolicyError
 from labkit.experiments.lineup import EdgesBy, Lineup
 from labkit.lengths.histogram import LengthHistogram
 
@@ -58,6 +58,11 @@ def run(
     """
     lineup = lineup_of(settings, tuned)
     keys = tuple(strategies)
+    if settings.get("overflow") == Overflow.SPLIT and Strategy.PACKED not in keys:
+        raise PolicyError(
+            "--overflow split is for packed, which is not among the strategies asked for: add --strategy packed, or "
+            "choose error, truncate or drop."
+        )
     has_buckets = any(STRATEGIES[key].batching is Batching.BUCKETS for key in keys)
     edges = lineup.edges(histogram) if has_buckets else None
     policies = (_as_tuned(lineup.policy(key, edges), tuned) for key in keys)

@@ -11,6 +11,7 @@ from labkit.batching.what_if import WhatIf
 from labkit.experiments.scores import Score
 from labkit.provenance import Origin
 from labkit.views.columns import COLUMNS, Column
+from labkit.views.pack_line import pack_line
 
 #: Badge of each origin, and what the legend says of it.
 BADGES: dict[Origin, tuple[str, str]] = {
@@ -84,6 +85,8 @@ class StrategyTable:
             if s.what_if is None:
                 notes.append(f"{s.strategy}: {s.error}")
                 continue
+            if line := pack_line(s.what_if):
+                notes.append(f"{s.strategy}: {line}")
             rows.append([str(s.strategy), *(_mark(s.what_if, c) + c.text(c.value(s.what_if)) for c in COLUMNS)])
         widths = [max(len(r[i]) for r in rows) for i in range(len(rows[0]))]
         lines = [
@@ -115,7 +118,10 @@ def _best(scores: Sequence[Score]) -> dict[str, float]:
 
 def _row(score: Score, best: dict[str, float]) -> str:
     title = html.escape(STRATEGIES[score.strategy].title)
-    head = f"<th>{score.strategy}<small>{title}</small></th>"
+    packs = "" if score.what_if is None else pack_line(score.what_if, short=True) or ""
+    why = "" if score.what_if is None else pack_line(score.what_if) or ""
+    below = f'<small class="packs" title="{html.escape(why)}">{html.escape(packs)}</small>' if packs else ""
+    head = f"<th>{score.strategy}<small>{title}</small>{below}</th>"
     if score.what_if is None:
         text = html.escape(score.error or "")
         return f'<tr data-strategy="{score.strategy}">{head}<td class="error" colspan="{len(COLUMNS)}">{text}</td></tr>'

@@ -11,6 +11,7 @@ from labkit.experiments.what_if_run import Scored
 from labkit.lengths.histogram import LengthHistogram
 from labkit.provenance import Origin
 from labkit.units import format_share
+from labkit.views.pack_line import pack_line
 
 #: The mark in front of a number, and what the legend says of it; an exact number has none.
 MARKS = {
@@ -118,6 +119,7 @@ def _notes(scored: Scored) -> list[str]:
     notes = [f"{', '.join(where)}: {reason}" for reason, where in said.items()]
     if scored.edges is not None and scored.edges.note:
         notes.append(scored.edges.note)
+    notes += [f"{w.policy.strategy}: {line}" for w in scored.what_ifs if (line := pack_line(w))]
     notes += [_over_budget(w.policy, w.batches_over_budget) for w in scored.what_ifs if w.batches_over_budget]
     return notes
 

@@ -17,7 +17,7 @@ _MULTIPLES = [1, 2, 4, 8, 16, 32, 64, 128]
 
 
 class PolicyControls(W.VBox):
-    """Token budget, rows, cap, multiples, and what happens to what does not fit.
+    """Token budget, rows, cap, capacity of packs, multiples, and what happens to what does not fit.
 
     Args:
         lineup: what to start with.
@@ -29,11 +29,13 @@ class PolicyControls(W.VBox):
         """Lay out the controls."""
         self.token_budget = LogInt("token budget", lineup.token_budget, 1, max(1 << 20, lineup.token_budget))
         self.rows = LogInt("rows", lineup.rows, 1, max(65_536, lineup.rows))
-        self.has_cap = W.Checkbox(
-            lineup.max_length is not None, description="cap", indent=False, layout={"width": "56px"}
-        )
+        self.has_cap = _box(lineup.max_length is not None, "cap")
         self.cap = LogInt(
             "max length", lineup.max_length or longest, 1, max(2, longest, lineup.max_length or 1), flex="1 1 auto"
+        )
+        self.has_capacity = _box(lineup.capacity is not None, "set")
+        self.capacity = LogInt(
+            "pack capacity", lineup.capacity or longest, 1, _widest(longest, lineup.capacity), flex="1 1 auto"
         )
         self.length_multiple = _menu("width multiple", _MULTIPLES, lineup.length_multiple)
         self.row_multiple = _menu("row multiple", _MULTIPLES, lineup.row_multiple)
@@ -44,20 +46,27 @@ class PolicyControls(W.VBox):
                 self.token_budget,
                 self.rows,
                 W.HBox([self.cap, self.has_cap], layout={"align_items": "center"}),
+                W.HBox([self.capacity, self.has_capacity], layout={"align_items": "center"}),
                 W.HBox([self.length_multiple, self.row_multiple]),
                 W.HBox([self.overflow, self.oversize]),
             ]
         )
         self._start = lineup
-        self._show_cap()
+        self._show_switches()
         for name in _NAMES:
             getattr(self, name).observe(lambda _: changed(), "value")
-        self.has_cap.observe(lambda _: self._show_cap(), "value")
+        for switch in (self.has_cap, self.has_capacity):
+            switch.observe(lambda _: self._show_switches(), "value")
 
     @property
     def max_length(self) -> int | None:
         """The cap, or None."""
         return self.cap.value if self.has_cap.value else None
+
+    @property
+    def pack_capacity(self) -> int | None:
+        """Slots of a pack, or None: the longest length after the cap."""
+        return self.capacity.value if self.has_capacity.value else None
 
     @property
     def lineup(self) -> Lineup:
@@ -71,21 +80,36 @@ class PolicyControls(W.VBox):
             oversize=Oversize(self.oversize.value),
             row_multiple=self.row_multiple.value,
             length_multiple=self.length_multiple.value,
+            capacity=self.pack_capacity,
         )
 
     def fit(self, histogram: LengthHistogram) -> None:
-        """Let the cap end at the longest length of other data."""
+        """Let the cap end at the longest length of other data, and the capacity at some packs of it."""
         self.cap.set_range(1, max(2, histogram.max))
         if not self.has_cap.value:
             self.cap.value = max(1, histogram.max)
+        self.capacity.set_range(1, _widest(histogram.max, self.pack_capacity))
+        if not self.has_capacity.value:
+            self.capacity.value = max(1, histogram.max)
 
-    def _show_cap(self) -> None:
-        self.cap.slider.disabled = self.cap.field.disabled = not self.has_cap.value
+    def _show_switches(self) -> None:
+        for switch, number in ((self.has_cap, self.cap), (self.has_capacity, self.capacity)):
+            number.slider.disabled = number.field.disabled = not switch.value
 
 
 _NAMES = (
-    "token_budget", "rows", "has_cap", "cap", "length_multiple", "row_multiple", "overflow", "oversize",
+    "token_budget", "rows", "has_cap", "cap", "has_capacity", "capacity",
+    "length_multiple", "row_multiple", "overflow", "oversize",
 )  # fmt: skip
+
+
+def _widest(longest: int, capacity: int | None) -> int:
+    """The end of the capacity slider: some of the longest sequences fit one pack, or what is asked for."""
+    return max(2, 4 * longest, capacity or 1)
+
+
+def _box(value: bool, label: str) -> W.Checkbox:
+    return W.Checkbox(value, description=label, indent=False, layout={"width": "56px"})
 
 
 def _menu(label: str, options: list[Any], value: Any) -> W.Dropdown:

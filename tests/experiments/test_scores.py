@@ -40,8 +40,8 @@ def test_edges_that_cannot_be_found_are_an_error_of_the_bucket_strategies_alone(
 
 def test_ranked_from_least_work_per_event_to_most_with_misfits_last():
     order = [s.strategy for s in ranked(score(LENGTHS, Lineup(token_budget=399)).scores)]
-    assert order[0] is Strategy.BUCKET_ROWS
-    assert order[-3:] == [Strategy.BUCKET_BUDGET, Strategy.BUCKET_GRAPH, Strategy.JAGGED]
+    assert order[:3] == ["bucket_rows", "rnn_packed", "packed"]  # 0, 0 and 44 %
+    assert order[-5:] == ["bucket_budget", "bucket_graph", "jagged", "segmented", "sparse"]
 
 
 def test_each_strategy_gets_only_the_fields_it_uses():
@@ -50,6 +50,13 @@ def test_each_strategy_gets_only_the_fields_it_uses():
     assert made[Strategy.PAD_MAX].bucket_edges is None
     assert made[Strategy.BUCKET_ROWS].pad_to == "batch_max"
     assert made[Strategy.BUCKET_GRAPH].pad_to == "edge"  # a graph replays one shape
+
+
+def test_splitting_is_for_packs_and_an_error_to_buckets():
+    made = {p.strategy: p for p in policies(LENGTHS, Lineup(overflow="split", capacity=9, max_sequences_per_pack=4))}
+    assert made[Strategy.PACKED].overflow == "split"
+    assert (made[Strategy.PACKED].capacity, made[Strategy.PACKED].max_sequences_per_pack) == (9, 4)
+    assert {made[key].overflow for key in (Strategy.BUCKET_ROWS, Strategy.BUCKET_GRAPH)} == {"error"}
 
 
 @pytest.mark.parametrize("how", list(EdgesBy))

@@ -39,7 +39,7 @@ def panel(panel_page: Page) -> Locator:
 
 def test_newcomer_moves_an_edge_goes_back_to_the_optimum_and_exports(panel: Locator, workspace: Path) -> None:
     assert round(value(padding(panel)), 4) == 0.1810
-    assert panel.locator("tr[data-strategy]").count() == 7
+    assert panel.locator("tr[data-strategy]").count() == 11
 
     # drag the slider of edge 3 to the right: the padding gets worse
     before = padding(panel).get_attribute("data-value") or ""

@@ -87,3 +87,11 @@ def test_text_form_marks_modelled_numbers_and_names_errors(board):
 
 def test_request_number_is_echoed(board):
     assert 'data-seq="17"' in strategy_table(board).html(17)
+
+
+def test_packs_say_what_they_are_made_of():
+    # 9 | 9 | 9 | 9 and the four 1 in one more: five packs of capacity 9, shares 1, 1, 1, 1 and 1/4
+    table = strategy_table(score(LENGTHS, Lineup(), [Strategy.PACKED, Strategy.JAGGED]).scores)
+    assert table.html().count('<small class="packs"') == 1
+    assert ">5 packs, largest user 85.0 % of a pack on average</small>" in table.html()
+    assert "packed: 5 packs of 8 pieces, at most 0 % above the fewest possible (5); the largest user has" in repr(table)

@@ -52,6 +52,29 @@ def test_a_moved_edge_changes_table_pictures_and_notes(panel):
     assert round(padding(panel), 4) == 0.1810
 
 
+def test_a_capacity_of_packs_is_set_beside_the_rows(panel):
+    controls = panel.settings
+    packs = panel.board[Strategy.PACKED].what_if.packs
+    assert controls.lineup.capacity is None
+    assert controls.capacity.field.disabled
+    controls.has_capacity.value = True
+    controls.capacity.field.value = 2000
+    assert panel.wait()
+    assert controls.lineup.capacity == panel.board[Strategy.PACKED].policy.capacity == 2000
+    assert panel.board[Strategy.PACKED].what_if.packs < packs
+    # below the longest history, the row says so, until its overflow is split
+    controls.capacity.field.value = 300
+    assert panel.wait()
+    assert "longest length 737 > capacity 300" in panel.board[Strategy.PACKED].error
+    controls.overflow.value = "split"
+    assert panel.wait()
+    assert panel.board[Strategy.PACKED].what_if.events_lost == 0
+    assert panel.board[Strategy.BUCKET_ROWS].what_if is not None
+    controls.has_capacity.value = False
+    assert panel.wait()
+    assert panel.board[Strategy.PACKED].what_if.packs == packs
+
+
 def test_the_table_is_that_of_the_newest_request_after_a_flood(panel):
     for value in range(70, 111):
         panel.edges._rows[2].field.value = value
