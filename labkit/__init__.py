@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from labkit.batching import costs as costs
+    from labkit.batching.audit import Audit as Audit
+    from labkit.batching.audit import audit_ranks as audit_ranks
+    from labkit.batching.dealing import Remainder as Remainder
     from labkit.batching.edge_charges import charge_of_capture as charge_of_capture
     from labkit.batching.edge_charges import charge_of_memory as charge_of_memory
     from labkit.batching.edges import Edges as Edges
@@ -18,10 +21,14 @@ if TYPE_CHECKING:
     from labkit.batching.edges import quantile_p95_edges as quantile_p95_edges
     from labkit.batching.finite_edges import optimal_edges_finite as optimal_edges_finite
     from labkit.batching.objective import Objective as Objective
+    from labkit.batching.pack_figures import PackingFigures as PackingFigures
+    from labkit.batching.pieces import PieceIndex as PieceIndex
     from labkit.batching.plan import EpochPlan as EpochPlan
     from labkit.batching.plan import plan_epoch as plan_epoch
     from labkit.batching.policy import BatchPolicy as BatchPolicy
     from labkit.batching.sampler import BucketBatchSampler as BucketBatchSampler
+    from labkit.batching.share import AllRanks as AllRanks
+    from labkit.batching.share import Balance as Balance
     from labkit.batching.strategies import Strategy as Strategy
     from labkit.batching.what_if import WhatIf as WhatIf
     from labkit.batching.what_if import what_if as what_if
@@ -42,6 +49,9 @@ if TYPE_CHECKING:
     from labkit.interchange.foreign import ForeignEdges as ForeignEdges
     from labkit.jagged import Jagged as Jagged
     from labkit.layouts.collate import collate as collate
+    from labkit.layouts.packed import PackedBatch as PackedBatch
+    from labkit.layouts.packed import PackedDataset as PackedDataset
+    from labkit.layouts.packed import block_mask as block_mask
     from labkit.lengths import generate as generate
     from labkit.lengths import presets as presets
     from labkit.lengths.histogram import LengthHistogram as LengthHistogram
@@ -53,6 +63,9 @@ if TYPE_CHECKING:
 
 # name -> module that defines it
 _ATTRIBUTES = {
+    "AllRanks": "labkit.batching.share",
+    "Audit": "labkit.batching.audit",
+    "Balance": "labkit.batching.share",
     "BatchPolicy": "labkit.batching.policy",
     "BucketBatchSampler": "labkit.batching.sampler",
     "ConfigError": "labkit.errors",
@@ -72,11 +85,18 @@ _ATTRIBUTES = {
     "NotebookRunError": "labkit.errors",
     "Objective": "labkit.batching.objective",
     "Origin": "labkit.provenance",
+    "PackedBatch": "labkit.layouts.packed",
+    "PackedDataset": "labkit.layouts.packed",
+    "PackingFigures": "labkit.batching.pack_figures",
+    "PieceIndex": "labkit.batching.pieces",
     "PolicyError": "labkit.errors",
+    "Remainder": "labkit.batching.dealing",
     "ShapeError": "labkit.errors",
     "Strategy": "labkit.batching.strategies",
     "TunedConfig": "labkit.config",
     "WhatIf": "labkit.batching.what_if",
+    "audit_ranks": "labkit.batching.audit",
+    "block_mask": "labkit.layouts.packed",
     "charge_of_capture": "labkit.batching.edge_charges",
     "charge_of_memory": "labkit.batching.edge_charges",
     "collate": "labkit.layouts.collate",
