@@ -21,6 +21,8 @@ BUCKET_BELOW = 0.60
 LAG1_BATCHES, LAG1_ABOVE = 500, 0.2
 #: Ranks that wait a tenth of each step are worth balancing.
 STRAGGLER_ABOVE = 1.1
+#: More repetitions than this, as a share of the sequences, weigh some users more than the rest.
+REPEATED_ABOVE = 0.1
 
 
 def advice(audit: Audit, spec: StrategySpec) -> str:
@@ -37,7 +39,8 @@ def advice(audit: Audit, spec: StrategySpec) -> str:
     elif spec.batching is Batching.BUCKETS:
         found = f"{padding} in spite of the buckets: use optimal edges, or more of them"
     else:
-        found = f"{padding}, between {100 * PAD_BELOW:.0f} % and {100 * BUCKET_BELOW:.0f} %: bucket by length (bucket_budget)"
+        limits = f"between {100 * PAD_BELOW:.0f} % and {100 * BUCKET_BELOW:.0f} %"
+        found = f"{padding}, {limits}: bucket by length (bucket_budget)"
     if audit.rows_min != audit.rows_max:
         found += f"; rows vary from {audit.rows_min} to {audit.rows_max} a batch, so use LayerNorm, not BatchNorm"
     return found + "."
@@ -70,5 +73,10 @@ def warnings_of(audit: Audit, policy: BatchPolicy) -> tuple[str, ...]:
         found.append(
             f"ranks wait: the slowest takes {audit.straggler:.2f} times the mean of a step. Use balance 'slots', or "
             "'quadratic' for attention."
+        )
+    if audit.sequences_repeated > REPEATED_ABOVE * audit.sequences:
+        found.append(
+            f"{audit.sequences_repeated} places are repetitions, for {audit.sequences} sequences: buckets have few "
+            f"batches for {audit.world_size} ranks. Use smaller batches, fewer buckets or ranks, or remainder 'uneven'."
         )
     return tuple(found)

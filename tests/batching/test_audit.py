@@ -126,6 +126,15 @@ def test_waiting_ranks_are_warned_of() -> None:
     assert warning.startswith("ranks wait: the slowest takes 1.70 times the mean of a step. Use balance 'slots'")
 
 
+def test_many_repetitions_are_warned_of() -> None:
+    # one batch of 4 rows, 3 ranks: 8 places are repetitions
+    found = audit_ranks(plans_of([5] * 4, BatchPolicy("pad_max", rows=4), 3))
+    (warning,) = found.warnings
+    assert warning.startswith("8 places are repetitions, for 4 sequences: buckets have few batches for 3 ranks.")
+    whole = audit_ranks(plans_of([5] * 40, BatchPolicy("pad_max", rows=1), 3))  # 2 of 40
+    assert (whole.sequences_repeated, whole.warnings) == (2, ())
+
+
 def test_one_rank_of_several_knows_what_it_has() -> None:
     plan = plan_epoch([5] * 9 + [1], BatchPolicy("pad_max", rows=1, shuffle=False), rank=3, world_size=4)
     found = plan.audit()
