@@ -1,4 +1,7 @@
-"""One move of a slider: policies of every strategy with moved edges, and the what-if of each."""
+"""One move of a slider: policies of every strategy with a moved edge and budget, and the what-if of each.
+
+The packs depend on neither and are remembered, as they are in the panel; what they cost anew is in ``packing``.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +21,9 @@ def run(quick: bool) -> Measurement:
 
     def move() -> list[WhatIf]:
         # another place every time, so that nothing can be remembered
-        edge = 40 + next(moves) % 1000
-        lineup = Lineup(bucket_edges=(2, 5, 12, 30, edge, 1200, 2500, histogram.max))
+        step = next(moves)
+        edges = (2, 5, 12, 30, 40 + step % 1000, 1200, 2500, histogram.max)
+        lineup = Lineup(bucket_edges=edges, token_budget=16_384 + step)
         return [what_if(histogram, policy) for policy in policies(histogram, lineup)]
 
     if len(move()) != len(Strategy):
