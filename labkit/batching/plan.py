@@ -56,7 +56,7 @@ def plan_epoch(
 
     Returns:
         The plan of this rank; over all ranks every sequence is in exactly one batch unless it is counted in
-        ``sequences_dropped`` or ``sequences_repeated``.
+        ``sequences_dropped`` or ``sequences_repeated`` (``packed``: every piece of a split one is).
 
     Raises:
         LengthsError: lengths that are none.

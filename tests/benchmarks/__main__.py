@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from tests.benchmarks import count_lengths, edges, event_log, imports, notebook, plan, slider_move
+from tests.benchmarks import count_lengths, edges, event_log, imports, notebook, packing, plan, slider_move
 from tests.benchmarks.runner import main
 
 BENCHMARKS = (
@@ -13,6 +13,10 @@ BENCHMARKS = (
     edges.BENCHMARK,
     plan.TIME,
     plan.MEMORY,
+    plan.RANK_TIME,
+    plan.RANK_MEMORY,
+    packing.WHAT_IF,
+    packing.TIME,
     event_log.BENCHMARK,
     imports.BENCHMARK,
     notebook.BENCHMARK,
