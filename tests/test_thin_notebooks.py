@@ -35,7 +35,7 @@ def faults_of(notebook: dict[str, Any]) -> list[str]:
 
 def test_every_notebook_is_a_thin_lab_report() -> None:
     assert NOTEBOOKS
-    assert [path.name for path in NOTEBOOKS if not re.fullmatch(r"\d\d(_[a-z0-9]+){2,}\.ipynb", path.name)] == []
+    assert [path.name for path in NOTEBOOKS if not re.fullmatch(r"\d\d(_[a-z0-9]+)+\.ipynb", path.name)] == []
     assert {path.name: faults for path in NOTEBOOKS if (faults := faults_of(json.loads(path.read_text())))} == {}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from labkit.batching.strategies import Strategy
 from labkit.experiments.budget_rule import BudgetUse
 from labkit.experiments.strategies import Planned, Result
 from labkit.units import format_count, format_share
@@ -10,6 +11,9 @@ from labkit.views.dataset_summary import Summary
 from labkit.views.notebook_figure import NotebookFigure
 from labkit.views.plain_table import PlainTable
 from labkit.views.training_figure import loss_figure, noise_figure
+
+#: A correlation of fewer batches says nothing.
+_FEW_BATCHES = 30
 
 
 def summary(result: Result) -> Summary:
@@ -41,10 +45,17 @@ def planned_table(result: Result) -> PlainTable:
         "overshoot",
     )
     return PlainTable(
-        (*header, "lag-1", "advice"),
+        (*header, "lag-1"),
         tuple(_planned_row(p) for p in result.planned),
-        "exact: counted in the plan of one epoch; lag-1: correlation of neighbouring batches' longest rows",
+        "exact: counted in the plan of one epoch; lag-1: correlation of neighbouring batches' longest rows, where there "
+        f"are {_FEW_BATCHES} batches or more",
     )
+
+
+def advice(result: Result) -> str:
+    """What the audit advises somebody who pads to the longest of each batch today."""
+    today = next(p for p in result.planned if p.strategy is Strategy.PAD_BATCH)
+    return f"pad_batch today? {today.audit.advice}" if today.audit is not None else str(today.error)
 
 
 def budget_table(result: Result) -> PlainTable:
@@ -83,7 +94,7 @@ def _budget_row(use: BudgetUse) -> tuple[str, ...]:
 def _planned_row(planned: Planned) -> tuple[str, ...]:
     a = planned.audit
     if a is None:
-        return (str(planned.strategy), *[""] * 9, planned.error or "")
+        return (str(planned.strategy), f"does not fit: {planned.error}", *[""] * 8)
     return (
         str(planned.strategy),
         format_share(a.padding_ratio),
@@ -93,7 +104,6 @@ def _planned_row(planned: Planned) -> tuple[str, ...]:
         format_count(a.ghost_rows),
         format_share(a.truncated_share or 0.0),
         format_share(a.lost_share),
-        "none budgeted" if a.overshoot is None else format_count(a.overshoot),
-        "" if a.lag1 is None else f"{a.lag1:+.2f}",
-        a.advice,
+        "no budget" if a.overshoot is None else format_count(a.overshoot),
+        "" if a.lag1 is None or a.batches < _FEW_BATCHES else f"{a.lag1:+.2f}",
     )
