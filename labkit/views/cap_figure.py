@@ -25,7 +25,7 @@ def cap_figure(points: Sequence[CapPoint], *, height: int = 320) -> go.Figure:
             _line(caps, [p.lost_share for p in points], "events lost", palette.BLUE, "solid", "circle"),
         ]
     )
-    return _laid_out(figure, "share of all", height)
+    return _laid_out(figure, "share of all, exact", height)
 
 
 def side_figure(points: Sequence[CapPoint], *, height: int = 320) -> go.Figure:
@@ -44,7 +44,7 @@ def side_figure(points: Sequence[CapPoint], *, height: int = 320) -> go.Figure:
             )
         ]
     )
-    return _laid_out(figure, "share of users, of events", height)
+    return _laid_out(figure, "share, exact expectation", height)
 
 
 def _line(x: list[int], y: list[float], name: str, color: str, dash: str, symbol: str) -> go.Scatter:

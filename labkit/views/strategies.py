@@ -47,8 +47,8 @@ def planned_table(result: Result) -> PlainTable:
     return PlainTable(
         (*header, "lag-1"),
         tuple(_planned_row(p) for p in result.planned),
-        "exact: counted in the plan of one epoch; lag-1: correlation of neighbouring batches' longest rows, where there "
-        f"are {_FEW_BATCHES} batches or more",
+        "exact: counted in the plan of one epoch; lag-1: correlation of neighbouring batches' longest rows, "
+        f"where there are {_FEW_BATCHES} batches or more",
     )
 
 

@@ -35,7 +35,7 @@ def noise_figure(effects: Sequence[OrderEffect], *, height: int = 240) -> go.Fig
     figure.update_layout(**palette.base_layout(height, bargap=0.4))
     figure.update_layout(showlegend=False, margin={"l": 150, "r": 200, "t": 8})
     figure.update_xaxes(
-        title={"text": "noise of the gradient at the start (mean |g_batch - g|² / |g|²)", "standoff": 4},
+        title={"text": "noise of the gradient at the start, measured: mean |g_batch - g|² / |g|²", "standoff": 4},
         gridcolor=palette.LINE,
         rangemode="tozero",
     )
@@ -60,5 +60,5 @@ def loss_figure(effects: Sequence[OrderEffect], *, height: int = 320) -> go.Figu
     figure.update_layout(**palette.base_layout(height))
     figure.update_layout(margin={"t": 12})
     figure.update_xaxes(title={"text": "sequences seen", "standoff": 4}, gridcolor=palette.LINE)
-    figure.update_yaxes(title="held-out loss", gridcolor=palette.LINE)
+    figure.update_yaxes(title="held-out loss, measured", gridcolor=palette.LINE)
     return figure
