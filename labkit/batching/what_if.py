@@ -161,7 +161,7 @@ def _jagged(histogram: LengthHistogram, policy: BatchPolicy) -> WhatIf:
     reason: dict[str, str] = {}
     if not f.batches_exact:
         _mark(provenance, reason, ("batches",), "estimate by renewal theory: it depends on the shuffle")
-    _mark(provenance, reason, ("shapes",), "estimate: every batch has its own rows and events, so at most one shape a batch")
+    _mark(provenance, reason, ("shapes",), "estimate: every batch has its own rows and events, one shape a batch")
     _mark(provenance, reason, ("largest_batch_slots",), "upper bound: the token budget")
     return WhatIf(
         policy=policy,
