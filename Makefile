@@ -16,6 +16,9 @@ TEST_TOOLS := chromium:chromium g++:g++ node:nodejs
 LAB_FLAGS := $(shell [ "$$(id -u)" = 0 ] && echo --allow-root)
 # the plugin that asks about news and looks for updates
 QUIET_LAB := labextension disable --level=sys_prefix @jupyterlab/apputils-extension:announcements
+# notebooks are kept without outputs: they are saved when a person saves them, not every two minutes
+LAB_SETTINGS := .venv/share/jupyter/lab/settings
+NO_AUTOSAVE := {"@jupyterlab/docmanager-extension:plugin": {"autosave": false}}
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
@@ -34,6 +37,7 @@ $(STAMP): pyproject.toml requirements.lock
 	@echo "setup: installing into .venv (the first time takes a few minutes)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements.lock -e '.[gpu,dev]'
 	@$(BIN)/jupyter $(QUIET_LAB) >/dev/null 2>&1
+	@mkdir -p $(LAB_SETTINGS) && echo '$(NO_AUTOSAVE)' > $(LAB_SETTINGS)/overrides.json
 	@touch $@
 
 setup-tests: setup ## install what only the tests need: Chromium, a C++ compiler, node
@@ -62,7 +66,8 @@ test-lint: setup ## tier: style, types, floors of the tree, notebooks without ou
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/nbstripout --verify --keep-id notebooks/*.ipynb
+	@$(BIN)/nbstripout --verify --keep-id notebooks/*.ipynb >/dev/null || { echo "notebooks were saved with outputs or other traces" \
+	  "of a run; they are kept without. Run: $(BIN)/nbstripout --keep-id notebooks/*.ipynb" >&2; exit 1; }
 
 test-unit: setup ## tier: unit and property tests (PYTEST_ARGS="-k edges" narrows any tier)
 	$(BIN)/python -m pytest tests -m "not (browser or notebook or gpu or slow)" -n 2 $(PYTEST_ARGS)

@@ -178,7 +178,7 @@ def _capped_edges(policy: BatchPolicy) -> tuple[NDArray[np.int64], NDArray[np.in
     if cap is None or edges[-1] <= cap:
         return edges, limits
     below = int(np.searchsorted(edges, cap, side="left"))  # edges < cap stay as they are
-    limit = limits[below] if edges[below] == cap else min(int(limits[below:].max()), cap)
+    limit = min(int(limits[below]), cap)  # lengths are capped first: what is cut to the cap belongs to its bucket
     return np.append(edges[:below], cap), np.append(limits[:below], limit)
 
 

@@ -98,7 +98,7 @@ def _jagged(histogram: LengthHistogram, policy: BatchPolicy) -> WhatIf:
     reason: dict[str, str] = {}
     if not f.batches_exact:
         mark(provenance, reason, ("batches",), "estimate by renewal theory: it depends on the shuffle")
-    mark(provenance, reason, ("shapes",), "upper bound: every batch has its own number of rows and events")
+    mark(provenance, reason, ("shapes",), "estimate: every batch has its own rows and events, one shape a batch")
     mark(provenance, reason, ("largest_batch_slots",), "upper bound: the token budget")
     return WhatIf(
         policy=policy,

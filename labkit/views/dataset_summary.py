@@ -46,7 +46,7 @@ class Summary:
             f'<span style="{_GAP};white-space:nowrap"><span style="opacity:.65">{label}</span> <b>{text}</b></span>'
             for label, text in summary_items(self.histogram)
         )
-        title = f'<b style="{_GAP}">{html.escape(self.name)}</b>'
+        title = f'<b style="{_GAP};white-space:nowrap">{html.escape(self.name)}</b>'
         return f'<div class="labkit-summary" style="line-height:1.7">{title}{cells}</div>'
 
     def __repr__(self) -> str:

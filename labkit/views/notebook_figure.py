@@ -32,4 +32,8 @@ class NotebookFigure:
 
     def html(self, *, with_library: bool) -> str:
         """A ``div`` for a page; the first of a page brings the library along, so that the page works offline."""
-        return str(self.figure.to_html(full_html=False, include_plotlyjs=with_library, config=PLOT_CONFIG))
+        return str(
+            self.figure.to_html(
+                full_html=False, include_plotlyjs=with_library, config={**PLOT_CONFIG, "responsive": True}
+            )
+        )

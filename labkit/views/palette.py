@@ -32,5 +32,6 @@ def base_layout(height: int, **more: Any) -> dict[str, Any]:
     }
 
 
-#: Configuration of every figure on a screen: no upload button, no logo, as wide as its cell.
-PLOT_CONFIG = {"showSendToCloud": False, "displaylogo": False, "responsive": True, "displayModeBar": False}
+#: Configuration of every figure on a screen: no upload button, no logo. Not "responsive": JupyterLab fits figures to
+#: their cell itself, and plotly would shrink those that are scrolled out of sight to nothing.
+PLOT_CONFIG = {"showSendToCloud": False, "displaylogo": False, "displayModeBar": False}

@@ -32,8 +32,8 @@ def _text(score: Score) -> str:
     w = score.what_if
     if w is None or not w.kept_events:
         return "  no events"
-    loss = f" · loses {format_share(w.lost_share)} of events" if w.events_lost else ""
-    return f"  {score.slots_per_event:.2f} slots per event{loss}"
+    loss = f", −{format_share(w.lost_share)} events" if w.events_lost else ""
+    return f"  {score.slots_per_event:.2f} slots/event{loss}"
 
 
 def ranking_figure(scores: Sequence[Score], *, height: int = 270) -> go.Figure:
@@ -80,7 +80,7 @@ def ranking_figure(scores: Sequence[Score], *, height: int = 270) -> go.Figure:
         ]
     )
     figure.update_layout(**palette.base_layout(height), barmode="stack", bargap=0.35)
-    figure.update_layout(margin={"l": 110, "r": 255, "t": 8, "b": 46})
+    figure.update_layout(margin={"l": 110, "r": 178, "t": 8, "b": 46})
     figure.update_xaxes(
         range=[0, 1],
         tickformat=".0%",

@@ -24,9 +24,15 @@ BADGES: dict[Origin, tuple[str, str]] = {
 #: Style of every table of the lab.
 STYLE = """
 <style>
-.labkit-table { border-collapse: collapse; font-size: 12.5px; line-height: 1.25; width: 100%;
-  font-variant-numeric: tabular-nums; color: var(--jp-ui-font-color1, inherit); }
-.labkit-table-box { overflow-x: auto; }
+/* JupyterLab lays tables of outputs out with fixed columns: names and bars would overlap */
+.labkit-table { border-collapse: collapse; table-layout: auto !important; width: 100%;
+  font-size: 12.5px; line-height: 1.25; font-variant-numeric: tabular-nums; color: var(--jp-ui-font-color1, inherit); }
+.labkit-table-box { overflow-x: auto; container-type: inline-size; }
+@container (max-width: 720px) {
+  .labkit-table { font-size: 11.5px; }
+  .labkit-table th, .labkit-table td { padding: 4px 3px; }
+  .labkit-table tbody th small { display: none !important; }
+}
 .labkit-table th, .labkit-table td { padding: 4px 6px; text-align: right; white-space: nowrap; background: none; }
 .labkit-table thead th { white-space: normal; vertical-align: bottom; font-weight: 600;
   color: var(--jp-ui-font-color2, #666);  border-bottom: 1px solid var(--jp-border-color1, #bbb); cursor: help; }

@@ -33,21 +33,21 @@ class DataControls(W.VBox):
         if source not in known:  # an alias of a preset
             options.insert(0, (source, source))
         self.source = W.Dropdown(
-            options=options, value=source, description="data", style=LABEL, layout={"width": "100%"}
+            options=options, value=source, description="data", style=LABEL, layout={"width": "auto"}
         )
         self.path = W.Text(
             config.lengths_file or "", description="path", placeholder="lengths.csv, .npy, events.parquet, tuned.json",
-            layout={"width": "100%"}, style=LABEL,
+            layout={"width": "auto"}, style=LABEL,
         )  # fmt: skip
         self.user = W.Text(
             config.user_column or "", description="user column", placeholder="for event tables, e.g. user_id",
-            layout={"width": "100%"}, style=LABEL,
+            layout={"width": "auto"}, style=LABEL,
         )  # fmt: skip
         self.open_button = W.Button(description="Open file", icon="folder-open", layout={"width": "auto"})
         self._file = W.VBox([self.path, self.user, self.open_button])
         self.alpha = W.FloatSlider(
             config.alpha, min=1.05, max=4, step=0.05, description="α", continuous_update=False,
-            style=LABEL, layout={"width": "100%"},
+            style=LABEL, layout={"width": "auto"},
         )  # fmt: skip
         self.sequences = LogInt("sequences", config.sequences, 100, max(20_000_000, config.sequences))
         self.longest = LogInt("longest", config.longest, 2, max(65_536, config.longest))

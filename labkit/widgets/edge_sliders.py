@@ -44,10 +44,17 @@ class EdgeSliders(W.VBox):
             style=LABEL,
             layout={"width": "100%"},
         )
-        self.optimal = W.Button(description="Optimal edges", icon="magic", tooltip="fewest slots for this many buckets")
-        self.quantile = W.Button(description="Quantile edges", icon="bars", tooltip="as many sequences in every bucket")
-        buttons = W.HBox([self.optimal, self.quantile], layout={"padding": "0 0 4px 96px"})
-        self._rows = [LogInt(f"edge {i + 1}", 1, 1, max(2, longest), note="") for i in range(MAX_BUCKETS)]
+        half = {"flex": "1 1 50%", "width": "auto"}
+        self.optimal = W.Button(
+            description="Optimal edges", icon="magic", tooltip="fewest slots for this many buckets", layout=half
+        )
+        self.quantile = W.Button(
+            description="Quantile edges", icon="bars", tooltip="as many sequences in every bucket", layout=half
+        )
+        buttons = W.HBox([self.optimal, self.quantile], layout={"padding": "0 0 4px 0"})
+        self._rows = [
+            LogInt(f"edge {i + 1}", 1, 1, max(2, longest), note="", label_width="54px") for i in range(MAX_BUCKETS)
+        ]
         super().__init__([self.buckets, buttons, *self._rows])
         self.buckets.observe(self._count_changed, "value")
         self.optimal.on_click(lambda _: self._find(EdgesBy.OPTIMAL))

@@ -23,12 +23,16 @@ class ExportBox(W.VBox):
 
     def __init__(self, strategy: Strategy, path: str | Path, export: Callable[[], None]) -> None:
         """Lay out the row and the answer below it."""
-        wide = {"width": "100%"}
+        wide = {"width": "auto"}
         options = [(str(s), s) for s in Strategy]
         self._strategy = W.Dropdown(options=options, value=strategy, description="strategy", style=LABEL, layout=wide)
-        self._path = W.Text(str(path), description="file", style=LABEL, layout={"flex": "1 1 auto", "width": "auto"})
-        self.button = W.Button(description="Export", icon="download", button_style="primary", layout={"width": "96px"})
-        self.answer = W.HTML(layout={"padding": "0 0 0 104px"})
+        self._path = W.Text(
+            str(path), description="file", style=LABEL, layout={"flex": "1 1 0", "width": "auto", "min_width": "0"}
+        )
+        self.button = W.Button(
+            description="Export", icon="download", button_style="primary", layout={"flex": "0 0 92px", "width": "92px"}
+        )
+        self.answer = W.HTML(layout={"padding": "0 0 0 100px"})
         self.answer.add_class("labkit-answer")
         super().__init__([self._strategy, W.HBox([self._path, self.button]), self.answer])
         self.button.on_click(lambda _: export())

@@ -27,7 +27,7 @@ class LiveFigures:
         self.ranking = go.FigureWidget(ranking_figure(()))
         self._drawn = lengths
         for figure in (self.histogram, self.ranking):
-            figure._config = {**(figure._config or {}), **palette.PLOT_CONFIG}
+            figure._config = {**(figure._config or {}), **palette.PLOT_CONFIG, "responsive": True}
 
     def draw(
         self, lengths: LengthHistogram, edges: Sequence[int], max_length: int | None, scores: Sequence[Score]

@@ -9,7 +9,7 @@ import numpy as np
 import traitlets as T
 
 #: Style of every label of the panel, so that the sliders line up.
-LABEL = {"description_width": "96px"}
+LABEL = {"description_width": "92px"}
 _STEPS = 160
 
 
@@ -28,17 +28,32 @@ class LogInt(W.HBox):
 
     value = T.Int()
 
-    def __init__(self, label: str, value: int, low: int, high: int, *, note: str | None = None, **layout: Any) -> None:
+    def __init__(
+        self,
+        label: str,
+        value: int,
+        low: int,
+        high: int,
+        *,
+        note: str | None = None,
+        label_width: str = LABEL["description_width"],
+        **layout: Any,
+    ) -> None:
         """Lay out label, slider, field and a note."""
         self._low, self._high = low, high
         self._grid = grid(low, high)
         self.slider = W.IntSlider(
             value=self._nearest(value), min=0, max=len(self._grid) - 1, description=label, readout=False,
-            style=LABEL, layout={"flex": "1 1 auto", "width": "auto", "min_width": "180px"},
+            style={"description_width": label_width},
+            layout={"flex": "1 1 auto", "width": "auto", "min_width": "110px"},
         )  # fmt: skip
-        self.field = W.BoundedIntText(value=value, min=low, max=high, layout={"width": "78px"})
+        # named for screen readers; the slider's label is the one that is seen
+        self.field = W.BoundedIntText(
+            value=value, min=low, max=high, description=label, style={"description_width": "0px"},
+            layout={"width": "86px", "flex": "0 0 auto"},
+        )  # fmt: skip
         self.field.add_class("labkit-field")
-        self.note = W.HTML(note or "", layout={"flex": "0 0 auto", "width": "112px" if note is not None else "0"})
+        self.note = W.HTML(note or "", layout={"flex": "0 0 auto", "width": "92px" if note is not None else "0"})
         super().__init__([self.slider, self.field, self.note], layout={"align_items": "center", **layout})
         self.value = value
         self.slider.observe(self._from_slider, "value")

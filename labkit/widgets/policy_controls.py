@@ -11,7 +11,7 @@ import ipywidgets as W
 from labkit.batching.policy import Overflow, Oversize
 from labkit.experiments.lineup import Lineup
 from labkit.lengths.histogram import LengthHistogram
-from labkit.widgets.log_int import LABEL, LogInt
+from labkit.widgets.log_int import LogInt
 
 _MULTIPLES = [1, 2, 4, 8, 16, 32, 64, 128]
 
@@ -116,5 +116,5 @@ def _menu(label: str, options: list[Any], value: Any) -> W.Dropdown:
     shown = options if value in options else sorted([*options, value])
     return W.Dropdown(
         options=[(str(o), o) for o in shown], value=value, description=label,
-        style=LABEL, layout={"width": "50%"},
+        style={"description_width": "initial"}, layout={"width": "50%"},
     )  # fmt: skip

@@ -16,7 +16,6 @@ from labkit.experiments.lineup import Lineup
 from labkit.experiments.scores import Scoreboard, score
 from labkit.experiments.tune_buckets import Config, load, save_tuned
 from labkit.lengths.histogram import LengthHistogram
-from labkit.units import format_share
 from labkit.views.dataset_summary import Summary
 from labkit.views.strategy_table import strategy_table
 from labkit.widgets.data_controls import DataControls
@@ -48,12 +47,15 @@ class TuningPanel(W.VBox):
     Args:
         config: data and settings to start with.
         out: suggested path of the exported JSON.
+        replaces: a panel that this one takes the place of; it is closed, so that a cell run again leaves none behind.
 
     Attributes:
         board: the scores shown at the moment.
     """
 
-    def __init__(self, config: Config | None = None, *, out: str | Path = "tuned.json") -> None:
+    def __init__(
+        self, config: Config | None = None, *, out: str | Path = "tuned.json", replaces: TuningPanel | None = None
+    ) -> None:
         """Load the data, compute the first answer, lay everything out.
 
         Raises:
@@ -62,8 +64,11 @@ class TuningPanel(W.VBox):
         self._worker: NewestWins[_Request] = NewestWins(self._answer, self._draw, self._fail)
         config = config or Config()
         self._histogram = load(config)
+        if replaces is not None:
+            replaces.close()
         self._lock = threading.RLock()
         self._seq = 0
+        self._data_problem = ""  # why the data set that was asked for is not the one that is shown
         self.board = Scoreboard(None, ())
         self.data = DataControls(config, self._load)
         self.settings = PolicyControls(config.lineup, self._histogram.max, self._enqueue)
@@ -91,14 +96,14 @@ class TuningPanel(W.VBox):
                 self.edges,
                 _heading("Batches"),
                 self.settings,
-                _heading("Take it along"),
+                _heading("Export"),
                 self.export,
             ],
-            layout={"flex": "1 1 420px", "min_width": "380px", "max_width": "500px", "padding": "0 16px 0 0"},
+            layout={"flex": "0 0 376px", "padding": "0 14px 0 0"},
         )
         right = W.VBox(
             [FitWidth(), self.figures.histogram, self.message, self.table, self.figures.ranking],
-            layout={"flex": "3 1 600px", "min_width": "520px"},
+            layout={"flex": "1 1 260px", "min_width": "0"},
         )
         return W.HBox([left, right], layout={"flex_flow": "row wrap", "width": "100%"})
 
@@ -107,9 +112,10 @@ class TuningPanel(W.VBox):
         return self._worker.wait(timeout)
 
     def close(self) -> None:
-        """Stop the worker and remove the panel."""
+        """Stop the worker and remove the panel with everything in it. Safe to call twice."""
         self._worker.close()
-        super().close()
+        for part in _parts(self):
+            W.Widget.close(part)
 
     # -- callbacks: read the controls, enqueue --------------------------------------------------------------------
 
@@ -145,7 +151,11 @@ class TuningPanel(W.VBox):
                 self.edges.show(computed.edges, request.histogram.max)
         self.edges.annotate(_notes(board, request.histogram))
         self.table.value = strategy_table(board.scores).html(request.seq)
-        self._say(board.edges.note if board.edges is not None else None)
+        self.export.say("")  # what was saved is not what is shown any more
+        if self._data_problem:
+            self._say(self._data_problem, error=True)
+        else:
+            self._say(board.edges.note if board.edges is not None else None)
 
     def _draw(self) -> None:
         edges = self.board.edges.edges if self.board.edges is not None else ()
@@ -153,7 +163,13 @@ class TuningPanel(W.VBox):
 
     def _load_now(self, config: Config, title: str) -> None:
         self._say(f"loading {title} …")
-        histogram = load(config)
+        try:
+            histogram = load(config)
+        except LabkitError as error:
+            self._data_problem = f"{error} Still shown: the data named above."
+            self._say(self._data_problem, error=True)
+            return
+        self._data_problem = ""
         with self._lock:
             self._histogram = histogram
             self.edges.edges_by = self.edges.edges_by or config.edges_by  # edges set by hand belong to the old data
@@ -162,23 +178,39 @@ class TuningPanel(W.VBox):
             self._enqueue()
 
     def _export_now(self, strategy: Strategy, path: str) -> None:
+        self.export.say("")
         try:
             saved = save_tuned(self._answered.histogram, self.board[strategy], path)
-        except LabkitError as error:
-            self.export.say(str(error), error=True)
+        except Exception as error:
+            self.export.say(_explained(error), error=True)
         else:
             self.export.say(f"Saved {saved}: load it with labkit.TunedConfig.load(path)")
 
     def _fail(self, error: Exception) -> None:
-        if isinstance(error, LabkitError):
-            self._say(str(error), error=True)
-        else:
-            _log.error("the panel's worker failed", exc_info=error)
-            self._say(f"unexpected {type(error).__name__}: {error}", error=True)
+        self._say(_explained(error), error=True)
 
     def _say(self, text: str | None, *, error: bool = False) -> None:
         color = "var(--jp-error-color1, #b32d00)" if error else "var(--jp-ui-font-color2, #666)"
         self.message.value = f'<span style="color:{color}">{html.escape(text)}</span>' if text else ""
+
+
+def _explained(error: Exception) -> str:
+    """What to show of an error: our own say it all; one that was not foreseen goes to the log as well."""
+    if isinstance(error, LabkitError):
+        return str(error)
+    _log.error("the panel's worker failed", exc_info=error)
+    return f"unexpected {type(error).__name__}: {error}"
+
+
+def _parts(widget: W.Widget) -> list[W.Widget]:
+    """A widget and everything that belongs to it: children, layouts, styles."""
+    found = [widget]
+    for name in ("children", "layout", "style"):
+        value = getattr(widget, name, None)
+        for part in value if isinstance(value, (tuple, list)) else (value,):
+            if isinstance(part, W.Widget):
+                found += _parts(part)
+    return found
 
 
 def _heading(text: str) -> W.HTML:
@@ -189,6 +221,6 @@ def _notes(board: Scoreboard, histogram: LengthHistogram) -> list[str]:
     """Behind each edge: the bucket's share of the sequences and its own padding."""
     return [
         f'<span style="font-size:11px;opacity:.75;white-space:nowrap" title="share of the sequences; padding of this '
-        f'bucket">{format_share(g.sequences / histogram.sequences)} · {format_share(g.padding_ratio)} pad</span>'
+        f'bucket">{g.sequences / histogram.sequences:.0%} · {g.padding_ratio:.0%} pad</span>'
         for g in board.groups
     ]

@@ -54,7 +54,7 @@ def buckets_of(policy: BatchPolicy, lengths: list[int]) -> list[tuple[int, int]]
     edges, widths = list(policy.bucket_edges or ()), list(policy.bucket_widths or policy.bucket_edges or ())
     if cap is not None and edges[-1] > cap:
         below = sum(edge < cap for edge in edges)
-        width = widths[below] if edges[below] == cap else min(cap, max(widths[below:]))
+        width = min(cap, widths[below])  # a length cut to the cap belongs to the bucket of the cap
         edges, widths = [*edges[:below], cap], [*widths[:below], width]
     return list(zip(edges, widths, strict=True))
 

@@ -77,6 +77,13 @@ def test_edges_above_the_cap_collapse_to_one_at_the_cap(cap: int | None, edges: 
     assert found.edges.tolist() == found.limits.tolist() == found.widths.tolist() == edges
 
 
+def test_a_tighter_cap_never_keeps_more() -> None:
+    # a length 9, or one cut to 9, belongs to the bucket up to 10, of which the last 6 events are kept
+    for cap, kept in [(None, [6, 20]), (9, [6, 6]), (5, [5, 5])]:
+        policy = BatchPolicy("bucket_rows", bucket_edges=(5, 10, 20), bucket_widths=(5, 6, 20), max_length=cap)
+        assert plan_epoch([9, 20], policy).kept_events == sum(kept)
+
+
 def test_a_cap_comes_before_the_last_edge_is_checked() -> None:
     # 600 is capped to 512 first, so that nothing is above the last edge
     plan = plan_epoch([3, 600, 4], BatchPolicy("bucket_rows", bucket_edges=(512,), max_length=512))

@@ -100,6 +100,7 @@ def test_a_run_goes_on_where_it_stopped(consumed: int) -> None:
     after.set_epoch(4)  # what a training loop does anyway keeps the place
     assert len(after) == len(planned(4, 2)) - consumed
     assert list(after) == planned(4, 2)[consumed:]
+    assert len(after) == len(planned(4, 2))  # what was consumed before counts once
     after.set_epoch(5)
     assert list(after) == planned(5, 2)  # the epoch after is whole again
 

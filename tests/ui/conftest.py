@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Error, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from tests.ui.jupyter import CHROMIUM_ARGS, ROOT, JupyterLab, open_notebook, run_all
 
@@ -38,16 +38,11 @@ def lab(workspace: Path) -> Iterator[JupyterLab]:
     server.stop()
 
 
-def _is_known(error: Error) -> bool:
-    """JupyterLab's plotly renderer redraws figures that are scrolled out of sight when the theme changes, and fails."""
-    return "axis scaling" in error.message and "extensions/jupyterlab-plotly/static" in (error.stack or "")
-
-
 @pytest.fixture
 def page(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Page]:
     page = browser.new_page(viewport={"width": 1500, "height": 1000})
     errors: list[str] = []
-    page.on("pageerror", lambda error: None if _is_known(error) else errors.append(f"{error.message}\n{error.stack}"))
+    page.on("pageerror", lambda error: errors.append(f"{error.message}\n{error.stack}"))
     yield page
     SHOTS.mkdir(exist_ok=True)
     page.screenshot(path=SHOTS / f"{request.node.name}.png")

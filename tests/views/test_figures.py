@@ -61,7 +61,7 @@ def test_ranking_puts_the_least_work_per_event_on_top_and_leaves_out_what_does_n
 
 def test_ranking_says_in_words_what_is_lost():
     data = ranking_data(score(LENGTHS, Lineup(max_length=30), [Strategy.PAD_RECENT]).scores)
-    assert "loses 88.0 % of events" in data["text"][0]  # 470 of 534
+    assert "−88.0 % events" in data["text"][0]  # 470 of 534
 
 
 def test_figures_display_offline_and_without_an_upload_button():

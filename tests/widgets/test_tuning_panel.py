@@ -170,6 +170,52 @@ def test_an_export_that_cannot_be_written_says_why(panel, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_what_was_saved_is_not_claimed_for_other_settings(panel):
+    panel.export.button.click()
+    assert panel.wait()
+    assert "Saved" in panel.export.answer.value
+    move(panel, 2, 150)
+    assert panel.export.answer.value == ""
+
+
+def test_an_unforeseen_export_error_is_shown_at_the_button_and_logged(panel, monkeypatch, caplog):
+    def broken(*_):
+        raise ZeroDivisionError("division by zero")
+
+    panel.export.button.click()
+    assert panel.wait()
+    monkeypatch.setattr("labkit.widgets.tuning_panel.save_tuned", broken)
+    panel.export.button.click()
+    assert panel.wait()
+    assert "unexpected ZeroDivisionError: division by zero" in panel.export.answer.value
+    assert "Saved" not in panel.export.answer.value
+    assert "worker failed" in caplog.text
+
+
+def test_a_failed_open_stays_explained_until_data_is_read(panel):
+    panel.data.source.value = "file"
+    panel.data.path.value = "nothing.npy"
+    panel.data.open_button.click()
+    assert panel.wait()
+    move(panel, 2, 150)
+    assert "nothing.npy" in panel.message.value
+    assert "Still shown" in panel.message.value
+    panel.data.source.value = "cdnow"
+    assert panel.wait()
+    assert "nothing.npy" not in panel.message.value
+
+
+def test_closing_leaves_no_widget_behind_and_a_panel_can_replace_another():
+    before = set(_instances)
+    first = TuningPanel(Config())
+    size = len(_instances) - len(before)
+    second = TuningPanel(Config(), replaces=first)
+    assert len(_instances) - len(before) <= size
+    second.close()
+    second.close()
+    assert set(_instances) - before == set()
+
+
 def test_an_unexpected_error_is_shown_and_logged(panel, caplog):
     panel._fail(ZeroDivisionError("division by zero"))
     assert "unexpected ZeroDivisionError: division by zero" in panel.message.value
