@@ -8,50 +8,54 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labkit.batching.groups import Groups, round_up
+from labkit.batching.random_order import Tags, random_order
 from labkit.lengths.validate import CHUNK
 
 #: Up to this longest length the group of a length is looked up in a table; above it, by bisection.
 _TABLE_LIMIT = 1 << 22
+#: Ranges of this many positions on average are copied one by one; shorter ones are gathered by computed positions.
+_LONG_RANGE = 64
 
 
 def by_group(
-    lengths: NDArray[np.integer], groups: Groups, rng: np.random.Generator | None
+    lengths: NDArray[np.integer],
+    groups: Groups,
+    rng: np.random.Generator | None,
+    counts: NDArray[np.int64] | None = None,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Indices sorted by group, shuffled inside each; dropped sequences left out.
+
+    Args:
+        lengths: (N,) lengths.
+        groups: the groups.
+        rng: of the shuffle; None keeps the order of the indices inside each group.
+        counts: (K,) sequences of each group where they are known already; None: counted.
 
     Returns:
         order (n,) int64 and starts (K + 1,) int64: group k is ``order[starts[k]:starts[k + 1]]``.
 
-    Cost: O(N): groups are small integers, so that the stable sort is a radix sort.
+    Cost: one sort; without a shuffle groups are small integers, so that it is a radix sort.
     """
-    many = groups.edges.size
+    n, many = lengths.size, groups.edges.size
     if many == 1 and not groups.drops_longer:
-        order = np.arange(lengths.size) if rng is None else rng.permutation(lengths.size)
-        return order, np.array([0, lengths.size])
-    ids = _group_ids(lengths, groups)
-    counts = np.bincount(ids, minlength=many + 1)[:many]
+        return np.arange(n) if rng is None else random_order(rng, n), np.array([0, n])
+    tags = _group_lookup(lengths, groups)
+    if counts is None:
+        counts = np.bincount(tags(0, n), minlength=many)[:many]
     starts = np.concatenate(([0], np.cumsum(counts)))
-    order = np.argsort(ids, kind="stable")[: starts[-1]]
-    del ids
-    if rng is not None:
-        for low, high in zip(starts.tolist(), starts[1:].tolist(), strict=False):
-            rng.shuffle(order[low:high])
-    return order, starts
+    order = np.argsort(tags(0, n), kind="stable") if rng is None else random_order(rng, n, tags, many + 1)
+    return order[: starts[-1]], starts
 
 
-def _group_ids(lengths: NDArray[np.integer], groups: Groups) -> NDArray[np.integer]:
-    """(N,) group of each sequence in the smallest unsigned type; K for dropped ones."""
+def _group_lookup(lengths: NDArray[np.integer], groups: Groups) -> Tags:
+    """Groups of lengths[start:stop] in the smallest unsigned type, K for dropped ones; by table where that is small."""
     many = groups.edges.size
     kind = np.uint8 if many < 2**8 else np.uint16 if many < 2**16 else np.int64
-    ids: NDArray[np.integer] = np.empty(lengths.size, dtype=kind)
     longest = int(lengths.max())
-    table = None
-    if longest < min(_TABLE_LIMIT, 8 * lengths.size):
-        table = groups.of_lengths(np.arange(longest + 1)).astype(kind)
-    for start in range(0, lengths.size, CHUNK):
-        part = lengths[start : start + CHUNK]
-        ids[start : start + CHUNK] = groups.of_lengths(part) if table is None else table[part]
-    return ids
+    if longest >= min(_TABLE_LIMIT, 8 * lengths.size):
+        return lambda start, stop: groups.of_lengths(lengths[start:stop]).astype(kind)
+    table: NDArray[np.integer] = groups.of_lengths(np.arange(longest + 1)).astype(kind)
+    return lambda start, stop: table[lengths[start:stop]]
 
 
 def spans(low: NDArray[np.int64], high: NDArray[np.int64]) -> Iterator[tuple[int, int, NDArray[np.int64]]]:
@@ -76,6 +80,8 @@ def spans(low: NDArray[np.int64], high: NDArray[np.int64]) -> Iterator[tuple[int
 def gather(order: NDArray[np.int64], low: NDArray[np.int64], high: NDArray[np.int64]) -> NDArray[np.int64]:
     """Concatenate ``order[low[i]:high[i]]`` for all i. Cost: O(n), chunked."""
     out = np.empty(int((high - low).sum()), dtype=np.int64)
+    if low.size and out.size >= _LONG_RANGE * low.size:
+        return np.concatenate([order[a:b] for a, b in zip(low.tolist(), high.tolist(), strict=True)], out=out)
     start = 0
     for _, _, positions in spans(low, high):
         np.take(order, positions, out=out[start : start + positions.size])

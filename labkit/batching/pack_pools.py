@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from labkit.batching.pack_pieces import Pieces
 from labkit.batching.pack_templates import Templates, id_type
 from labkit.batching.policy import BatchPolicy, Overflow
+from labkit.batching.random_order import random_order
 from labkit.lengths.validate import CHUNK, MAX_LENGTH
 
 
@@ -97,11 +98,11 @@ def pools_of(
             part[own > pieces.capacity] = pieces.values.size  # behind all others
         ids[start : start + own.size] = part
     ids[lengths.size :] = np.searchsorted(pieces.values, older.stop - older.start)
-    numbers = np.argsort(ids, kind="stable")
     offsets = np.concatenate(([0], np.cumsum(pieces.counts)))
-    if rng is not None:
-        for low, high in zip(offsets.tolist(), offsets[1:].tolist(), strict=False):
-            rng.shuffle(numbers[low:high])
+    if rng is None:
+        numbers = np.argsort(ids, kind="stable")
+    else:
+        numbers = random_order(rng, ids.size, lambda start, stop: ids[start:stop], pieces.values.size + 1)
     return Pools(lengths, pieces.capacity, cap, older, numbers, offsets)
 
 

@@ -15,6 +15,7 @@ from labkit.batching.group_figures import GroupFigures, group_figures
 from labkit.batching.groups import Groups, resolve_groups
 from labkit.batching.pack_plan import plan_packs
 from labkit.batching.policy import BatchOrder, BatchPolicy, PadTo
+from labkit.batching.random_order import random_order
 from labkit.batching.share import Balance, Share
 from labkit.batching.strategies import Batching, Layout
 from labkit.batching.truncation import cap_loss
@@ -70,7 +71,7 @@ def plan_epoch(
     key = (whole_number("seed", seed, least=0), whole_number("epoch", epoch, least=0))
     share = Share.checked(rank, world_size, remainder, balance, alpha)
     rng = np.random.default_rng(key)
-    histogram = LengthHistogram.from_lengths(array)
+    histogram = LengthHistogram.from_checked(array)
     plan = _plan_all(array, histogram, policy, rng)
     return plan if share.world_size == 1 else ranks.deal(plan, array, histogram, share, rng)
 
@@ -95,7 +96,9 @@ def _plan_groups(
     rng: np.random.Generator,
 ) -> EpochPlan:
     figures = group_figures(groups, histogram)
-    order, starts = arrange.by_group(lengths, groups, rng if policy.shuffle else None)
+    order, starts = arrange.by_group(
+        lengths, groups, rng if policy.shuffle else None, np.array([g.sequences for g in figures])
+    )
     low, high, group = _cut(figures, starts)
     kept = sum(g.kept_events for g in figures) if not any(g.sequences_dropped for g in figures) else None
     truncated = sum(g.sequences_truncated for g in figures) if kept is not None else None
@@ -158,7 +161,7 @@ def _plan_events(
 ) -> EpochPlan:
     check_fits(policy, histogram.max, lengths)
     cut = cap_loss(histogram, policy.max_length)
-    order = rng.permutation(lengths.size) if policy.shuffle else np.arange(lengths.size)
+    order = random_order(rng, lengths.size) if policy.shuffle else np.arange(lengths.size)
     kept = arrange.kept_lengths(lengths, order, policy.max_length)
     offsets = arrange.fill_budget(kept, policy.token_budget, policy.max_rows)
     rows = np.diff(offsets)

@@ -69,7 +69,11 @@ class LengthHistogram:
         Cost: O(N + max length), chunked: no temporary as large as the input. O(N log N) where the longest length is
         above 4 million and above 8 N.
         """
-        array = checked_lengths(lengths)
+        return cls.from_checked(checked_lengths(lengths))
+
+    @classmethod
+    def from_checked(cls, array: NDArray[Any]) -> LengthHistogram:
+        """As ``from_lengths``, for an array that ``checked_lengths`` gave: it is not looked through again."""
         longest = int(array.max())
         if longest > max(_DENSE_LIMIT, 8 * array.size):
             values, counts = np.unique(array, return_counts=True)
