@@ -52,10 +52,16 @@ def _group_lookup(lengths: NDArray[np.integer], groups: Groups) -> Tags:
     many = groups.edges.size
     kind = np.uint8 if many < 2**8 else np.uint16 if many < 2**16 else np.int64
     longest = int(lengths.max())
-    if longest >= min(_TABLE_LIMIT, 8 * lengths.size):
-        return lambda start, stop: groups.of_lengths(lengths[start:stop]).astype(kind)
-    table: NDArray[np.integer] = groups.of_lengths(np.arange(longest + 1)).astype(kind)
-    return lambda start, stop: table[lengths[start:stop]]
+    table: NDArray[np.integer] | None = None
+    if longest < min(_TABLE_LIMIT, 8 * lengths.size):
+        table = groups.of_lengths(np.arange(longest + 1)).astype(kind)
+
+    def tags(start: int, stop: int) -> NDArray[np.integer]:
+        own = lengths[start:stop]
+        found: NDArray[np.integer] = groups.of_lengths(own).astype(kind) if table is None else np.take(table, own)
+        return found
+
+    return tags
 
 
 def spans(low: NDArray[np.int64], high: NDArray[np.int64]) -> Iterator[tuple[int, int, NDArray[np.int64]]]:
