@@ -43,4 +43,7 @@ class Figure:
                 f"a figure that is {self.value} does not exist: use None with a reason (unit {self.unit!r})"
             )
         if self.value is not None and self.origin is None:
-            raise ValueError(f"figure {self.value!r} {self.unit} has no origin; use one of {[str(o) for o in Origin]}")
+            raise ValueError(
+                f"a figure with a value needs an origin (value {self.value!r}, unit {self.unit!r}): "
+                f"use one of {', '.join(Origin)}"
+            )
