@@ -148,6 +148,10 @@ FIGURES: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
         put("figures", "slots", "value", value=21),
         "figures.slots.value is 21, the policy on this histogram gives 20",
     ),
+    "beyond any float": (
+        put("figures", "padding_ratio", "value", value=10**400),
+        f"figures.padding_ratio.value is 1{'0' * 59}..., the policy on this histogram gives 0.25",
+    ),
     "nearly": (
         put("figures", "padding_ratio", "value", value=0.2500001),
         "figures.padding_ratio.value is 0.2500001, the policy on this histogram gives 0.25",

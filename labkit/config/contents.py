@@ -79,6 +79,8 @@ def _word(value: str | None) -> str:
 def _same(stored: int | float, computed: int | float | None) -> bool:
     """Equal: a whole number to the last digit, a float but for the rounding of another machine."""
     if isinstance(computed, float):
+        if abs(stored) > sys.float_info.max:  # an integer that is no float
+            return False
         return math.isclose(stored, computed, rel_tol=_ROUNDING, abs_tol=_ROUNDING)
     return stored == computed
 

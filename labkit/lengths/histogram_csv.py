@@ -154,7 +154,7 @@ def _whole(field: str, what: str, low: int, high: int, where: str) -> int:
         fix = (
             "leave the line out where nobody has that length" if what == "count" else "a sequence has 0 events or more"
         )
-        raise LengthsError(f"{where}: {what} {number} is below {low}; {fix}.")
+        raise LengthsError(f"{where}: {what} {shown(number)} is below {low}; {fix}.")
     if number > high:
-        raise LengthsError(f"{where}: {what} {number} is above {high}; expected {low} .. {high}.")
+        raise LengthsError(f"{where}: {what} {shown(number)} is above {high}; expected {low} .. {high}.")
     return number
