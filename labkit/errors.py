@@ -13,6 +13,10 @@ class LengthsError(LabkitError, ValueError):
     """Sequence lengths (an array, a file, a table) that cannot be used as they are."""
 
 
+class LengthsWarning(UserWarning):
+    """Lengths that can be used, and of which something should be known; the command line says it in one line."""
+
+
 class EdgesError(LabkitError, ValueError):
     """Bucket edges or widths that break the rules: strictly increasing integers >= 1, widths within their edges."""
 

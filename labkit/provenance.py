@@ -38,9 +38,13 @@ class Figure:
         """Refuse a figure without an origin, one that is no number, and a missing one without a reason."""
         if self.value is None and not self.reason:
             raise ValueError(f"a figure without a value needs a reason (unit {self.unit!r})")
-        if self.value is not None and not math.isfinite(self.value):
+        # an integer is finite, and may be too large for the float that isfinite makes of it
+        if self.value is not None and not isinstance(self.value, int) and not math.isfinite(self.value):
             raise ValueError(
                 f"a figure that is {self.value} does not exist: use None with a reason (unit {self.unit!r})"
             )
         if self.value is not None and self.origin is None:
-            raise ValueError(f"figure {self.value!r} {self.unit} has no origin; use one of {[str(o) for o in Origin]}")
+            raise ValueError(
+                f"a figure with a value needs an origin (value {self.value!r}, unit {self.unit!r}): "
+                f"use one of {', '.join(Origin)}"
+            )

@@ -8,7 +8,19 @@ from __future__ import annotations
 GB = 10**9
 GIB = 2**30
 
+_MOST_SHOWN = 60
 _COUNT_STEPS = ((10**12, "T"), (10**9, "G"), (10**6, "M"), (10**3, "k"))
+
+
+def shown(value: object, most: int = _MOST_SHOWN) -> str:
+    """A value as an error message echoes it: as Python writes it, and not longer than a line can bear."""
+    try:
+        text = repr(value)
+    except ValueError:  # Python does not write integers of thousands of digits
+        return "a number of thousands of digits"
+    if len(text) <= most:
+        return text
+    return text[:most] + "..." + (text[-1] if isinstance(value, str) else "")
 
 
 def format_count(value: float) -> str:

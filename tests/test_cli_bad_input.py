@@ -32,30 +32,6 @@ TOO_LONG = (
 HINT = "raise the last edge, set max_length, or choose overflow 'truncate' or 'drop'."
 
 
-def listing(folder: Path) -> dict[str, bytes]:
-    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
-
-
-@pytest.fixture
-def complaint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
-    """Run a command in an empty folder (plus the given files); the line it complains with, after all that must hold."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(words: str | list[str], prepare: Callable[[Path], object] = lambda _: None) -> str:
-        prepare(tmp_path)
-        before = listing(tmp_path)
-        code = main(words.split() if isinstance(words, str) else words)
-        captured = capsys.readouterr()
-        assert (code, captured.out) == (2, "")
-        assert listing(tmp_path) == before
-        assert captured.err.startswith("labkit: ")
-        assert captured.err.count("\n") == 1
-        assert captured.err.endswith("\n")
-        return captured.err.removeprefix("labkit: ").removesuffix("\n")
-
-    return run
-
-
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -73,9 +49,15 @@ def complaint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
         (
             "--token-budget 400",
             (
-                "bucket width 414 is above token_budget 400, so not one row fits: raise token_budget to 414 or "
-                "more, set "
-                "max_length, or choose oversize 'single_row'."
+                "bucket width 737 is above token_budget 400, so not one row fits (2 of 8 buckets are too wide): raise "
+                "token_budget to 737 or more, set max_length, or choose oversize 'single_row'."
+            ),
+        ),
+        (
+            "--token-budget 1",
+            (
+                "bucket width 737 is above token_budget 1, so not one row fits (8 of 8 buckets are too wide): raise "
+                "token_budget to 737 or more, set max_length, or choose oversize 'single_row'."
             ),
         ),
         (
@@ -93,6 +75,20 @@ def complaint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
         ("--buckets 0", "buckets must be 1 or more: got 0."),
         ("--buckets 0 --edges-by quantile", "buckets must be 1 or more: got 0."),
         ("--max-length 0", "max_length must be 1 or more: got 0."),
+        ("--max-length -1", "max_length must be 1 or more: got -1."),
+        ("--rows " + "9" * 5000, f"Invalid value for '--rows': '{'9' * 59}...' is too large."),
+        ("--rows " + "9" * 4000, f"rows must be at most 4611686018427387904: got {'9' * 60}...."),
+        ("--edges 8," + "9" * 5000, f"Invalid value for '--edges': '{'9' * 59}...' is too large."),
+        ("--quantiles " + "x" * 5000, f"Invalid value for '--quantiles': '{'x' * 59}...' is not a number."),
+        (
+            "--edges-by " + "x" * 5000,
+            (
+                f"Invalid value for '--edges-by': '{'x' * 59}...' does not exist: use one of optimal, quantile, "
+                "quantile_p95."
+            ),
+        ),
+        ("x" * 5000, f"Got unexpected extra argument(s) ({'x' * 59}..."),
+        ("--user=", "'user' is empty: name the column of the event table that holds the user, or leave it out."),
         ("--max-rows 0", "max_rows must be 1 or more: got 0."),
         ("--row-multiple 0", "row_multiple must be 1 or more: got 0."),
         ("--length-multiple 0", "length_multiple must be 1 or more: got 0."),
@@ -308,4 +304,8 @@ def test_a_tuned_file_that_is_cut_short(complaint: Any) -> None:
 
 
 def test_a_failed_tune_keeps_the_tuned_file_that_was_there(complaint: Any) -> None:
-    complaint("tune cdnow --out t.json --token-budget 9", write("t.json", "precious"))
+    def prepare(folder: Path) -> None:
+        TunedConfig.from_policy(preset("cdnow"), BatchPolicy("pad_batch")).save(folder / "t.json")
+
+    message = complaint("tune cdnow --out t.json --token-budget 9", prepare)
+    assert message.startswith("the widest bucket has 217 slots a row, above token_budget 9")

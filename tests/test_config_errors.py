@@ -137,6 +137,114 @@ def test_the_field_and_its_value_are_named(case: str, tmp_path: Path) -> None:
     assert message_of(changed(change), tmp_path) == message
 
 
+# lengths 0 1 3 3 8 with edges 3, 8: batches of 4 x 3 and 1 x 8, 20 slots for 15 events
+EXPORT = "the file was changed after its export. Export it again, with labkit tune or the panel."
+FIGURES: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
+    "impossible": (
+        put("figures", "padding_ratio", "value", value=-7),
+        "figures.padding_ratio.value is -7, the policy on this histogram gives 0.25",
+    ),
+    "one off": (
+        put("figures", "slots", "value", value=21),
+        "figures.slots.value is 21, the policy on this histogram gives 20",
+    ),
+    "beyond any float": (
+        put("figures", "padding_ratio", "value", value=10**400),
+        f"figures.padding_ratio.value is 1{'0' * 59}..., the policy on this histogram gives 0.25",
+    ),
+    "nearly": (
+        put("figures", "padding_ratio", "value", value=0.2500001),
+        "figures.padding_ratio.value is 0.2500001, the policy on this histogram gives 0.25",
+    ),
+    "none": (
+        put("figures", "slots", value={"value": None, "unit": "slots", "origin": None, "reason": "forgot"}),
+        "figures.slots.origin is None, expected 'exact'",
+    ),
+    "unit": (put("figures", "slots", "unit", value="zzz"), "figures.slots.unit is 'zzz', expected 'slots'"),
+    "origin": (
+        put("figures", "slots", "origin", value="measured"),
+        "figures.slots.origin is 'measured', expected 'exact'",
+    ),
+    "deleted": (
+        lambda d: d["figures"].pop("slots"),
+        "figures.slots is missing, the policy on this histogram gives 20",
+    ),
+    "share": (
+        put("figures", "lost_share", "value", value=1e-6),
+        "figures.lost_share.value is 1e-06, the policy on this histogram gives 0.0",
+    ),
+    # 5 x 8 slots, and one batch of one shape: 5 figures of the old edges remain
+    "policy": (
+        put("policy", "bucket_edges", value=[8]),
+        "figures.padding_ratio.value is 0.25, the policy on this histogram gives 0.625 (4 more figures wrong)",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", FIGURES)
+def test_figures_that_are_not_those_of_the_policy_are_refused(case: str, tmp_path: Path) -> None:
+    change, message = FIGURES[case]
+    assert message_of(changed(change), tmp_path) == f"{message}: {EXPORT}"
+
+
+def test_rounding_and_names_of_later_versions_are_no_fault(tmp_path: Path) -> None:
+    def change(data: dict[str, Any]) -> None:
+        data["figures"]["padding_ratio"]["value"] += 1e-13
+        data["figures"]["time_s"] = {"value": 3.5, "unit": "s", "origin": "modelled", "reason": "of a later version"}
+
+    (tmp_path / "t.json").write_text(changed(change))
+    tuned = TunedConfig.load(tmp_path / "t.json")
+    assert tuned.figures["time_s"].value == 3.5
+    assert TunedConfig.load(tuned.save(tmp_path / "t.json")) == tuned
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (3.75, None),
+        (-1, "figures.batches.value is -1, expected a number of 0 or more; the policy on this histogram gives "),
+        (None, "figures.batches.value is None, expected a number of 0 or more; the policy on this histogram gives "),
+    ],
+)
+def test_modelled_figures_may_differ_but_must_be_numbers(value: Any, message: str | None, tmp_path: Path) -> None:
+    lengths = LengthHistogram.from_lengths([3, 1, 3, 2, 8, 5, 6] * 9)
+    data = json.loads(TunedConfig.from_policy(lengths, BatchPolicy("jagged", token_budget=20)).to_json())
+    assert data["figures"]["batches"]["origin"] == "modelled"
+    data["figures"]["batches"]["value"] = value
+    if message is None:
+        (tmp_path / "t.json").write_text(json.dumps(data))
+        assert TunedConfig.load(tmp_path / "t.json").figures["batches"].value == value
+    else:
+        found = message_of(json.dumps(data), tmp_path)
+        assert found.startswith(message)
+        assert found.endswith(EXPORT)
+
+
+@pytest.mark.parametrize("content", ["precious", "length,count\n1,2\n", "{}", '{"kind": "other"}', "{", "", "[1]"])
+def test_a_file_that_is_no_tuned_configuration_is_never_overwritten(content: str, tmp_path: Path) -> None:
+    path = tmp_path / "t.json"
+    path.write_text(content)
+    message = f"'{path}' is there and is no tuned configuration, so it is not overwritten: choose another name."
+    with pytest.raises(DataFileError, match=f"^{re.escape(message)}$"):
+        TUNED.save(path)
+    assert path.read_text() == content
+    assert [p.name for p in tmp_path.iterdir()] == ["t.json"]
+
+
+def test_a_tuned_configuration_is_overwritten_even_of_a_version_that_is_not_read(tmp_path: Path) -> None:
+    path = TUNED.save(tmp_path / "t.json")
+    path.write_text(changed(put("schema_version", value=9)))
+    assert TunedConfig.load(TUNED.save(path)) == TUNED
+
+
+def test_a_name_too_long_is_one_line(tmp_path: Path) -> None:
+    name = "x" * 300 + ".json"
+    with pytest.raises(DataFileError, match=r"^cannot read '.*x\.json': File name too long\.$"):
+        TunedConfig.load(tmp_path / name)
+    with pytest.raises(DataFileError, match=r"^cannot write '.*x\.json': File name too long\.$"):
+        TUNED.save(tmp_path / name)
+
+
 def test_the_first_of_several_faults_is_named_and_the_others_are_counted(tmp_path: Path) -> None:
     def change(data: dict[str, Any]) -> None:
         data["policy"]["rows"], data["policy"]["shuffle"] = None, 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import stat
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from labkit.errors import DataFileError
-from labkit.files import check_target, write_whole, written_whole
+from labkit.files import PathKind, check_target, expanded, kind_of, not_found, write_whole, written_whole
 
 
 def test_text_and_bytes_are_written_and_replace_what_was_there(tmp_path: Path) -> None:
@@ -76,3 +77,61 @@ def test_an_error_of_the_system_is_one_of_ours(tmp_path: Path) -> None:
     ):
         raise OSError(28, "No space left on device")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["x" * 255, "x" * 250 + ".json", "é" * 127, "." + "x" * 254, "a." + "x" * 253])
+def test_a_name_as_long_as_one_may_be_can_be_written(tmp_path: Path, name: str) -> None:
+    write_whole(tmp_path / name, "x")
+    assert [p.name for p in tmp_path.iterdir()] == [name]
+
+
+@pytest.mark.parametrize("name", ["x" * 256, "x" * 252 + ".json", "é" * 128, "x" * 300 + "/a.json"])
+def test_a_name_too_long_is_one_line(tmp_path: Path, name: str) -> None:
+    with pytest.raises(DataFileError) as refused:
+        write_whole(tmp_path / name, "x")
+    assert str(refused.value) == f"cannot write {str(tmp_path / name)!r}: File name too long."
+    assert list(tmp_path.iterdir()) == []
+
+
+def refuse(*_: object, **__: object) -> None:
+    raise PermissionError(13, "Permission denied")
+
+
+def test_where_we_must_not_look_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Path, "stat", refuse)
+    with pytest.raises(DataFileError, match=r"^cannot read 's/a': Permission denied\.$"):
+        kind_of("s/a")
+    with pytest.raises(DataFileError, match=r"^cannot write 's/a': Permission denied\.$"):
+        check_target("s/a")
+
+
+def test_a_folder_that_must_not_be_written_to_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("write_bytes", "unlink"):
+        monkeypatch.setattr(Path, name, refuse)
+    with pytest.raises(DataFileError, match=rf"^cannot write '{tmp_path}/a': Permission denied\.$"):
+        write_whole(tmp_path / "a", "x")
+
+
+def test_what_lies_at_a_path(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "dangling").symlink_to("nothing")
+    found = [kind_of(tmp_path / name) for name in ("file", "pipe", ".", "no", "file/no", "dangling")]
+    assert found == [PathKind.FILE, PathKind.OTHER, PathKind.FOLDER, None, None, None]
+    with pytest.raises(DataFileError, match=r"^cannot read 'a\\x00b': embedded null byte\.$"):
+        kind_of("a\0b")
+
+
+def test_a_tilde_is_the_home_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/me")
+    names = ["~/a.json", "~", "a~", "./~/a", "~no-such-user/a"]
+    assert [expanded(name) for name in names] == ["/home/me/a.json", "/home/me", "a~", "./~/a", "~no-such-user/a"]
+
+
+def test_what_is_not_found_is_said_even_where_the_folder_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert str(not_found("a")) == f"file not found: 'a'. Check the path, from folder '{tmp_path}'."
+    monkeypatch.setattr(Path, "cwd", lambda: Path("/no/such").stat())
+    assert str(not_found("a")) == "file not found: 'a'. Check the path, and the current folder, which is gone."

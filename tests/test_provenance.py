@@ -16,10 +16,10 @@ def test_origins_are_their_own_keys_in_json() -> None:
 
 
 def test_a_value_needs_an_origin() -> None:
-    with pytest.raises(ValueError, match="has no origin") as refused:
+    with pytest.raises(ValueError, match="needs an origin") as refused:
         Figure(3, "events", None)
     assert str(refused.value) == (
-        "figure 3 events has no origin; use one of ['exact', 'modelled', 'measured', 'recorded']"
+        "a figure with a value needs an origin (value 3, unit 'events'): use one of exact, modelled, measured, recorded"
     )
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from labkit.units import GB, GIB, format_bytes, format_count, format_share
+from labkit.units import GB, GIB, format_bytes, format_count, format_share, shown
 
 
 def test_the_two_giga_are_apart() -> None:
@@ -93,3 +93,11 @@ def test_no_unit_is_left_with_a_thousand_of_itself(value: int) -> None:
         assert number is not None
         digits, unit = float(number[1].replace(" ", "")), number[2]
         assert digits < 1000 or unit in ("", "T", "TB")
+
+
+def test_what_is_echoed_is_no_longer_than_a_line_can_bear() -> None:
+    assert [shown(value) for value in ("many", 3, None, "é")] == ["'many'", "3", "None", "'é'"]
+    assert shown("x" * 500) == "'" + "x" * 59 + "...'"
+    assert shown(10**100) == "1" + "0" * 59 + "..."
+    assert shown(10**5000) == "a number of thousands of digits"
+    assert shown("a b", most=2) == "'a...'"

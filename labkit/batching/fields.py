@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from labkit.errors import EdgesError, PolicyError
 from labkit.lengths.validate import MAX_LENGTH
+from labkit.units import shown
 
 _E = TypeVar("_E", bound=StrEnum)
 
@@ -21,11 +22,11 @@ def whole_number(name: str, value: Any, *, least: int = 1, most: int = 2**62) ->
             raise TypeError
         number = operator.index(value)
     except TypeError:
-        raise PolicyError(f"{name} must be a whole number: got {value!r} ({type(value).__name__}).") from None
+        raise PolicyError(f"{name} must be a whole number: got {shown(value)} ({type(value).__name__}).") from None
     if number < least:
-        raise PolicyError(f"{name} must be {least} or more: got {number}.")
+        raise PolicyError(f"{name} must be {least} or more: got {shown(number)}.")
     if number > most:
-        raise PolicyError(f"{name} must be at most {most}: got {number}.")
+        raise PolicyError(f"{name} must be at most {most}: got {shown(number)}.")
     return number
 
 
@@ -35,14 +36,14 @@ def choice(name: str, value: Any, options: type[_E]) -> _E:
         return options(value)
     except ValueError:
         keys = ", ".join(str(o) for o in options)
-        raise PolicyError(f"{name} {value!r} does not exist: use one of {keys}.") from None
+        raise PolicyError(f"{name} {shown(value)} does not exist: use one of {keys}.") from None
 
 
 def flag(name: str, value: Any) -> bool:
     """Return ``value`` if it is a bool (NumPy's counts)."""
     if isinstance(value, bool) or type(value).__name__ == "bool":
         return bool(value)
-    raise PolicyError(f"{name} must be true or false: got {value!r} ({type(value).__name__}).")
+    raise PolicyError(f"{name} must be true or false: got {shown(value)} ({type(value).__name__}).")
 
 
 def edges(value: Any) -> tuple[int, ...]:
@@ -83,7 +84,7 @@ def plain(value: Any) -> Any:
 
 def _whole_numbers(name: str, value: Any) -> tuple[int, ...]:
     if isinstance(value, str) or not isinstance(value, Iterable):
-        raise EdgesError(f"{name} must be a list of whole numbers: got {value!r}.")
+        raise EdgesError(f"{name} must be a list of whole numbers: got {shown(value)}.")
     numbers = []
     for i, item in enumerate(value):
         try:

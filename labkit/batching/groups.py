@@ -188,9 +188,10 @@ def _budget_rows(policy: BatchPolicy, widths: NDArray[np.int64]) -> NDArray[np.i
     rows = np.where(rounded > 0, rounded, rows)
     if not rows.all():
         if policy.oversize is Oversize.ERROR:
-            width = int(widths[np.flatnonzero(rows == 0)[0]])
+            width, wide = int(widths.max()), int((rows == 0).sum())
+            others = f" ({wide} of {widths.size} buckets are too wide)" if wide > 1 else ""
             raise PolicyError(
-                f"bucket width {width} is above token_budget {policy.token_budget}, so not one row fits: "
+                f"bucket width {width} is above token_budget {policy.token_budget}, so not one row fits{others}: "
                 f"raise token_budget to {width} or more, set max_length, or choose oversize 'single_row'."
             )
         rows = np.maximum(rows, 1)

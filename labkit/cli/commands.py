@@ -13,6 +13,8 @@ from labkit.batching.strategies import Strategy
 from labkit.cli import options as given
 from labkit.cli.printing import print_result as _print
 from labkit.errors import NotebookError
+from labkit.files import expanded
+from labkit.units import shown
 
 app = typer.Typer(
     name="labkit",
@@ -109,10 +111,10 @@ def tune(
 
     On other lengths what is above the last edge loses the oldest events, with a warning.
     """
+    from labkit.config.reading import check_tuned_target
     from labkit.experiments.source import open_source
     from labkit.experiments.tune import Limits, tune_report
     from labkit.experiments.tune import tune as search
-    from labkit.files import check_target
     from labkit.views.what_if_text import tune_text
 
     chosen: dict[str, Any] = {
@@ -125,11 +127,11 @@ def tune(
         "charge_per_bucket": charge_per_bucket,
     }
     limits = Limits(**{name: value for name, value in chosen.items() if value is not None})
-    check_target(out)
+    target = check_tuned_target(out)
     found = search(open_source(lengths, user, users), limits)
     tuned = found.tuned_config()
-    tuned.save(out)
-    _print(as_json, lambda: tune_report(found, tuned, out), lambda: tune_text(found, str(out)))
+    tuned.save(target)
+    _print(as_json, lambda: tune_report(found, tuned, target), lambda: tune_text(found, str(target)))
 
 
 @app.command()
@@ -146,9 +148,9 @@ def run(
     for pair in parameter or ():
         name, _, value = pair.partition("=")
         if name in parameters:
-            raise NotebookError(f"parameter {name!r} is given twice: leave one out.")
+            raise NotebookError(f"parameter {shown(name)} is given twice: leave one out.")
         parameters[name] = value
-    result = run_notebook(notebook, parameters, out, on_progress=_cell_counter())
+    result = run_notebook(expanded(notebook), parameters, expanded(out), on_progress=_cell_counter())
     _print(as_json, result.to_dict, lambda: f"{result.cells} cells in {result.seconds:.1f} s: {result.notebook}")
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
+import warnings
 from collections.abc import Sequence
 from importlib.metadata import version as version_of
 from typing import Annotated
@@ -13,12 +15,15 @@ import typer
 from labkit.cli import edge_commands as _edge_commands  # noqa: F401  registers its commands
 from labkit.cli.commands import app
 from labkit.cli.options import joined_pairs
-from labkit.errors import LabkitError, NotebookRunError
+from labkit.errors import LabkitError, LengthsWarning, NotebookRunError
 
 A_CELL_RAISED = 1
 BAD_INPUT = 2
 INTERRUPTED = 130  # 128 + SIGINT
 PIPE_CLOSED = 141  # 128 + SIGPIPE
+
+_MOST_SHOWN = 60
+_LONG_WORD = re.compile(r"[^\s'\",]{201,}")  # no path that one would read; what was typed, echoed
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -31,6 +36,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         The exit code: 0; 2 for bad input, 1 for a notebook whose cell raised, 130 when interrupted.
     """
     words = sys.argv[1:] if arguments is None else list(arguments)
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", LengthsWarning)
+        warnings.showwarning = _note
+        return _run(words)
+
+
+def _run(words: list[str]) -> int:
     try:
         code = typer.main.get_command(app).main(joined_pairs(words), prog_name="labkit", standalone_mode=False)
         sys.stdout.flush()
@@ -49,9 +61,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _complain(message: str, code: int) -> int:
-    """One line, however long."""
-    typer.echo(f"labkit: {' '.join(message.split())}", err=True)
+    """One line."""
+    line = _LONG_WORD.sub(lambda word: word[0][:_MOST_SHOWN] + "...", " ".join(message.split()))
+    typer.echo(f"labkit: {line}".encode(errors="backslashreplace"), err=True)
     return code
+
+
+def _note(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
+    """A warning as one line, without the place in our source."""
+    _complain(f"note: {message}", 0)
 
 
 def _print_version(asked: bool) -> None:

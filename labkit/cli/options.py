@@ -14,6 +14,7 @@ from labkit.batching.strategies import Strategy
 from labkit.errors import NotebookError
 from labkit.experiments.lineup import EdgesBy
 from labkit.interchange.foreign import EdgeFormat
+from labkit.units import shown
 
 _E = TypeVar("_E", bound=StrEnum)
 
@@ -23,7 +24,8 @@ def whole(text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise typer.BadParameter(f"{text!r} is not a whole number.") from None
+        is_long = text.strip().lstrip("+-").isdecimal()  # Python reads no integer of thousands of digits
+        raise typer.BadParameter(f"{shown(text)} {'is too large' if is_long else 'is not a whole number'}.") from None
 
 
 def number(text: str) -> float:
@@ -31,7 +33,7 @@ def number(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise typer.BadParameter(f"{text!r} is not a number.") from None
+        raise typer.BadParameter(f"{shown(text)} is not a number.") from None
 
 
 def whole_numbers(text: str) -> tuple[int, ...]:
@@ -51,7 +53,7 @@ def _choice(name: str, help_text: str, options: type[_E]) -> Any:
         try:
             return options(text)
         except ValueError:
-            raise typer.BadParameter(f"{text!r} does not exist: use one of {', '.join(options)}.") from None
+            raise typer.BadParameter(f"{shown(text)} does not exist: use one of {', '.join(options)}.") from None
 
     return typer.Option(f"--{name}", parser=parse, metavar="|".join(options), help=help_text)
 
@@ -161,7 +163,7 @@ def joined_pairs(arguments: list[str]) -> list[str]:
             name = rest.pop(0)
             if "=" not in name:
                 if not rest:
-                    raise NotebookError(f"parameter {name!r} has no value: write -p NAME VALUE.")
+                    raise NotebookError(f"parameter {shown(name)} has no value: write -p NAME VALUE.")
                 name = f"{name}={rest.pop(0)}"
             joined.append(name)
     return joined + rest

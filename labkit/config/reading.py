@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any, Final
 
 from pydantic import ValidationError
 
-from labkit.errors import ConfigError
+from labkit.errors import ConfigError, DataFileError
+from labkit.files import PathKind, check_target, expanded, kind_of, reason_of
+from labkit.units import shown
 
 KIND: Final = "labkit.tuned_config"
 SCHEMA_VERSION: Final = 1
-
-_MOST_SHOWN = 60
 
 
 def parse_strictly(text: str) -> dict[str, Any]:
@@ -33,7 +35,7 @@ def parse_strictly(text: str) -> dict[str, Any]:
     if not isinstance(data, dict) or "kind" not in data:
         raise ConfigError(f"not a tuned configuration of labkit: it has no field 'kind' that says {KIND!r}.")
     if data["kind"] != KIND:
-        raise ConfigError(f"not a tuned configuration of labkit: kind is {_shown(data['kind'])}, expected {KIND!r}.")
+        raise ConfigError(f"not a tuned configuration of labkit: kind is {shown(data['kind'])}, expected {KIND!r}.")
     _check_version(data)
     return data
 
@@ -42,10 +44,10 @@ def _check_version(data: dict[str, Any]) -> None:
     found = data.get("schema_version")
     reads = f"this labkit {version('labkit')} reads version {SCHEMA_VERSION}"
     if type(found) is not int or found < 1:
-        shown = _shown(found) if "schema_version" in data else "missing"
-        raise ConfigError(f"schema_version is {shown}, expected a whole number from 1: {reads}.")
+        what = shown(found) if "schema_version" in data else "missing"
+        raise ConfigError(f"schema_version is {what}, expected a whole number from 1: {reads}.")
     if found > SCHEMA_VERSION:
-        raise ConfigError(f"schema_version is {found}, {reads}: upgrade labkit where it is read.")
+        raise ConfigError(f"schema_version is {shown(found)}, {reads}: upgrade labkit where it is read.")
 
 
 def first_fault(error: ValidationError, data: Any) -> str:
@@ -66,7 +68,36 @@ def first_fault(error: ValidationError, data: Any) -> str:
     if kind == "value_error":  # one of our own validators: its message has the number and the fix
         return f"{path}: {fault['ctx']['error']}{more}" if path else f"{fault['ctx']['error']}{more}"
     wrong = fault["msg"].replace("Input should", "it should").rstrip(".")
-    return f"{path} is {_shown(fault['input'])}: {wrong}{more}."
+    return f"{path} is {shown(fault['input'])}: {wrong}{more}."
+
+
+def check_tuned_target(path: str | os.PathLike[str]) -> Path:
+    """The path, ``~`` expanded, if a tuned configuration can be written there without overwriting anything else.
+
+    Raises:
+        DataFileError: what ``check_target`` refuses, or a file that is there and is no tuned configuration.
+    """
+    target = check_target(expanded(path))
+    kind = kind_of(target, verb="write")
+    if kind is not None and not (kind is PathKind.FILE and _is_ours(target)):
+        raise DataFileError(
+            f"{str(target)!r} is there and is no tuned configuration, so it is not overwritten: choose another name."
+        )
+    return target
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether a file says that it is a tuned configuration, of any version, whole or not in its fields."""
+    try:
+        with path.open("rb") as file:
+            if not file.read(64).lstrip().startswith(b"{"):  # a large file of another kind is not read
+                return False
+        data = json.loads(path.read_bytes())
+    except OSError as error:
+        raise DataFileError(f"cannot read {str(path)!r}, which would be overwritten: {reason_of(error)}.") from error
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(data, dict) and data.get("kind") == KIND
 
 
 def _path(loc: tuple[int | str, ...], data: Any, *, missing: bool) -> str:
@@ -92,11 +123,6 @@ def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         twice = next(name for name in names if names.count(name) > 1)
         raise ConfigError(f"not strict JSON: field {twice!r} appears twice in one object.")
     return data
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= _MOST_SHOWN else text[:_MOST_SHOWN] + "..."
 
 
 def _first_line(error: BaseException) -> str:

@@ -21,11 +21,11 @@ from labkit.batching.share import Balance
 from labkit.batching.strategies import Strategy
 from labkit.batching.what_if import what_if
 from labkit.config.comparison import Comparison, compare
-from labkit.config.contents import figures_of, versions
-from labkit.config.reading import KIND, SCHEMA_VERSION, first_fault, parse_strictly
+from labkit.config.contents import check_figures, figures_of, versions
+from labkit.config.reading import KIND, SCHEMA_VERSION, check_tuned_target, first_fault, parse_strictly
 from labkit.config.stored import Stored, StoredFigure, StoredHistogram, StoredPolicy, plain
 from labkit.errors import ConfigError, DataFileError
-from labkit.files import write_whole
+from labkit.files import expanded, not_found, reason_of, write_whole
 from labkit.lengths.histogram import LengthHistogram
 
 _SUMMARY = "A batch policy of labkit, the histogram of the lengths that it was tuned on, and what it cost there."
@@ -52,7 +52,8 @@ class TunedConfig(Stored):
     max_truncated_share: float = Field(ge=0, le=1)
     """Share of users that may lose events; a consumer whose lengths are cut more often should fall back."""
     figures: dict[str, StoredFigure]
-    """What the policy costs on the lengths that it was tuned on, each number with its origin."""
+    """What the policy costs on the lengths that it was tuned on, each number with its origin. Checked
+    against policy and histogram when it is read."""
     fingerprint: str
     """sha256 of the lines ``length,count`` of the histogram in ascending order."""
     histogram: StoredHistogram
@@ -103,7 +104,8 @@ class TunedConfig(Stored):
                 f"fingerprint is {self.fingerprint[:12]!r}..., but the sha256 of histogram is {counted[:12]!r}...: "
                 "one of the two was changed. Export the file again."
             )
-        what_if(self.length_histogram, self.batch_policy)  # a policy that does not run on its own lengths
+        scored = what_if(self.length_histogram, self.batch_policy)  # a policy that does not run on its own lengths
+        check_figures({name: figure.restored() for name, figure in self.figures.items()}, scored)
         return self
 
     # -- file ---------------------------------------------------------------------------------------------------
@@ -111,10 +113,13 @@ class TunedConfig(Stored):
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the JSON whole (a temporary name, then a rename) and return its path.
 
+        A tuned configuration that is there is replaced; any other file is not.
+
         Raises:
-            DataFileError: the folder does not exist or cannot be written to; nothing is left behind.
+            DataFileError: the folder does not exist or cannot be written to, or the path is that of a file which is no
+                tuned configuration; nothing is left behind.
         """
-        return write_whole(path, self.to_json())
+        return write_whole(check_tuned_target(path), self.to_json())
 
     def to_json(self) -> str:
         """The strict JSON: one line a field, integers as integers, no NaN."""
@@ -130,15 +135,15 @@ class TunedConfig(Stored):
             DataFileError: there is no such file, or it cannot be read.
             ConfigError: not JSON, not ours, of a future version, or a field that is wrong; the field is named.
         """
-        name = os.fspath(path)
+        name = expanded(path)
         try:
             text = Path(name).read_text(encoding="utf-8")
         except FileNotFoundError:
-            raise DataFileError(f"file not found: {name!r}. Check the path, from folder {str(Path.cwd())!r}.") from None
-        except OSError as error:
-            raise DataFileError(f"cannot read {name!r}: {error.strerror or error}.") from error
+            raise not_found(name) from None
         except UnicodeDecodeError as error:
             raise ConfigError(f"{name!r}: not JSON: byte {error.start} is not UTF-8.") from None
+        except (OSError, ValueError) as error:
+            raise DataFileError(f"cannot read {name!r}: {reason_of(error)}.") from error
         try:
             data = parse_strictly(text)
             return cls.model_validate_json(text)

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from labkit.batching.costs import parse_cost
 from labkit.batching.edges import Edges, equal_quantile_edges, optimal_edges, quantile_edges, quantile_p95_edges
-from labkit.batching.fields import choice
+from labkit.batching.fields import choice, whole_number
 from labkit.batching.policy import (
     DEFAULT_MAX_ROWS,
     DEFAULT_ROWS,
@@ -20,6 +20,7 @@ from labkit.batching.policy import (
 )
 from labkit.batching.strategies import STRATEGIES, Batching, Strategy
 from labkit.lengths.histogram import LengthHistogram
+from labkit.lengths.validate import MAX_LENGTH
 
 DEFAULT_BUCKETS = 8
 
@@ -85,6 +86,8 @@ class Lineup:
         """The bucket edges on these lengths, computed on capped lengths unless they are given."""
         if self.bucket_edges is not None:
             return Edges(edges=self.bucket_edges, widths=self.bucket_widths, asked=len(self.bucket_edges))
+        if self.max_length is not None:
+            whole_number("max_length", self.max_length, most=MAX_LENGTH)
         capped = histogram.capped(self.max_length)
         match choice("edges_by", self.edges_by, EdgesBy):
             case EdgesBy.OPTIMAL:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import glob
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from labkit.errors import LengthsError
+from labkit.files import expanded, not_found
+from labkit.lengths.event_tables import look_at
 from labkit.lengths.histogram import LengthHistogram
 from labkit.lengths.load import load_lengths
 from labkit.lengths.presets import find_preset
@@ -19,8 +22,8 @@ def open_source(source: Any, user: str | None = None, users: Any | None = None) 
     """The histogram of a tuned JSON or of whatever ``load_lengths`` accepts, with at least one event in it.
 
     Args:
-        source: path of a tuned JSON; name of a preset; path of a histogram CSV, an ``.npy`` or an event table; an
-            array, a frame or a histogram.
+        source: path of a tuned JSON (``~`` is the home folder); name of a preset; path of a histogram CSV, an ``.npy``
+            or an event table; an array, a frame or a histogram.
         user: column of an event table that names the user.
         users: table of all users for an event table.
 
@@ -30,6 +33,7 @@ def open_source(source: Any, user: str | None = None, users: Any | None = None) 
 
     Cost: that of the loader.
     """
+    source, users = _at_home(source), _at_home(users)
     tuned = open_tuned(source, user, users)
     histogram = load_lengths(source, user, users) if tuned is None else tuned.length_histogram
     if histogram.events == 0:
@@ -37,6 +41,22 @@ def open_source(source: Any, user: str | None = None, users: Any | None = None) 
             f"all {histogram.sequences} sequences have length 0: there is no event to batch. Check what was counted."
         )
     return histogram
+
+
+def require_source(path: str) -> None:
+    """Look whether there is a preset or a file of that name, without reading it; patterns and addresses are let pass.
+
+    Raises:
+        DataFileError: there is none, or the system does not let us look.
+    """
+    name = expanded(path)
+    if name and (find_preset(name) or "://" in name or look_at(name) or glob.has_magic(name)):
+        return
+    raise not_found(name)
+
+
+def _at_home(source: Any) -> Any:
+    return expanded(source) if isinstance(source, (str, os.PathLike)) else source
 
 
 def open_tuned(source: Any, user: str | None = None, users: Any | None = None) -> TunedConfig | None:
@@ -48,7 +68,7 @@ def open_tuned(source: Any, user: str | None = None, users: Any | None = None) -
     """
     if not isinstance(source, (str, os.PathLike)):
         return None
-    name = os.fspath(source)
+    name = expanded(source)
     if Path(name).suffix.lower() != ".json" or find_preset(name):
         return None
     given = "users" if users is not None else "user" if user is not None else None

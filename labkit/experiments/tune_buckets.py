@@ -5,16 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from labkit.batching.fields import choice
+from labkit.batching.fields import choice, whole_number
 from labkit.batching.policy import DEFAULT_ROWS, DEFAULT_TOKEN_BUDGET
 from labkit.batching.strategies import Strategy
 from labkit.config import TunedConfig
-from labkit.errors import DataFileError, PolicyError
+from labkit.config.reading import check_tuned_target
+from labkit.errors import DataFileError, LengthsError, PolicyError
 from labkit.experiments.lineup import DEFAULT_BUCKETS, EdgesBy, Lineup
 from labkit.experiments.scores import Score, Scoreboard, score
-from labkit.experiments.source import open_source
+from labkit.experiments.source import open_source, require_source
+from labkit.files import PathKind, expanded, kind_of, reason_of
 from labkit.lengths import generate
+from labkit.lengths.components import PowerLaw
 from labkit.lengths.histogram import LengthHistogram
+from labkit.lengths.presets import require_preset
+from labkit.lengths.validate import MAX_LENGTH
 
 #: The name of the data set that is generated from ``alpha``, ``sequences`` and ``longest``.
 GENERATED = "generated"
@@ -55,9 +60,32 @@ class Config:
     strategy: Strategy = Strategy.BUCKET_BUDGET
 
     def __post_init__(self) -> None:
-        """Accept enums as their keys."""
+        """Accept enums as their keys; refuse what no data could make right, before any is read.
+
+        Raises:
+            PolicyError, LengthsError: a value out of its range; DataFileError: a preset that does not exist.
+        """
         object.__setattr__(self, "edges_by", choice("edges_by", self.edges_by, EdgesBy))
         object.__setattr__(self, "strategy", choice("strategy", self.strategy, Strategy))
+        for name in ("buckets", "token_budget", "rows", "sequences"):
+            whole_number(name, getattr(self, name))
+        for name in ("longest", "length_multiple", "max_length"):
+            if getattr(self, name) is not None:
+                whole_number(name, getattr(self, name), most=MAX_LENGTH)
+        PowerLaw(alpha=self.alpha, max_length=self.longest)
+        if self.user_column == "":
+            raise LengthsError("user_column is empty: name the column that holds the user, or leave it None.")
+        if self.lengths_file is None and self.preset != GENERATED:
+            require_preset(self.preset)
+
+    def check_files(self) -> None:
+        """Look whether the file of lengths is there, without reading it.
+
+        Raises:
+            DataFileError: it is not, or the system does not let us look.
+        """
+        if self.lengths_file is not None:
+            require_source(self.lengths_file)
 
     @property
     def lineup(self) -> Lineup:
@@ -134,20 +162,29 @@ def save_tuned(histogram: LengthHistogram, chosen: Score, path: str | Path) -> P
     Args:
         histogram: the lengths that it was scored on.
         chosen: the score of the strategy to export.
-        path: of the JSON file; its folder is made if only the last part of it is missing.
+        path: of the JSON file, ``~`` is the home folder; its folder is made if only the last part of it is missing.
 
     Returns:
         The path.
 
     Raises:
-        PolicyError: the strategy does not fit these lengths; DataFileError: a folder that is not there.
+        PolicyError: the strategy does not fit these lengths; DataFileError: a folder that is not there or cannot be
+            written to, or a file in the way that is no tuned configuration.
     """
     if chosen.policy is None or chosen.what_if is None:
         raise PolicyError(f"{chosen.strategy} cannot be exported: {chosen.error}")
-    target = Path(path)
-    if not target.parent.parent.is_dir():
-        raise DataFileError(f"folder {target.parent.parent} does not exist: create it, or choose another place.")
+    target = Path(expanded(path))
+    folder = target.parent
+    above = kind_of(folder.parent, verb="write to")
+    if above is None:
+        raise DataFileError(f"folder {folder.parent} does not exist: create it, or choose another place.")
+    is_new = above is PathKind.FOLDER and kind_of(folder, verb="write to") is None
+    if not is_new:
+        check_tuned_target(target)
     tuned = TunedConfig.from_policy(histogram, chosen.policy)
-    target.parent.mkdir(exist_ok=True)
-    tuned.save(target)
-    return target
+    if is_new:
+        try:
+            folder.mkdir(exist_ok=True)
+        except OSError as error:
+            raise DataFileError(f"cannot make folder {str(folder)!r}: {reason_of(error)}.") from error
+    return tuned.save(target)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from labkit.errors import LengthsError
 from labkit.lengths.validate import MAX_LENGTH
+from labkit.units import shown
 
 
 class Component(Protocol):
@@ -148,9 +149,9 @@ def whole(name: str, value: Any, low: int, high: int = MAX_LENGTH) -> int:
     try:
         number = operator.index(value)
     except TypeError:
-        raise LengthsError(f"{name} must be a whole number: got {value!r}.") from None
+        raise LengthsError(f"{name} must be a whole number: got {shown(value)}.") from None
     if isinstance(value, bool) or not low <= number <= high:
-        raise LengthsError(f"{name} must be a whole number within {low} .. {high}: got {value!r}.")
+        raise LengthsError(f"{name} must be a whole number within {low} .. {high}: got {shown(value)}.")
     return number
 
 

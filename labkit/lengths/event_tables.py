@@ -9,10 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from labkit.errors import DataFileError
+from labkit.files import PathKind, kind_of, not_found, reason_of
 
 PARQUET_ENDINGS = (".parquet", ".pq", ".parq")
 CSV_ENDINGS = (".csv", ".tsv", ".txt")
 _COMPRESSED = (".gz", ".zst")
+_PARQUET_MARKS = (b"PAR1", b"PARE")  # first and last four bytes; the second of an encrypted file
+_LEAST_PARQUET = 12  # both marks, and the length of the footer between them
 
 # Ids stay text, and nothing but the separator is guessed: a guessed comment sign or preamble would drop rows.
 _READ_CSV = (
@@ -65,6 +68,22 @@ def project(frame: Any, user: str) -> Any:
     return frame  # Arrow datasets and readers: DuckDB asks them for the columns that it needs
 
 
+def look_at(name: str) -> PathKind | None:
+    """What lies at the path; None where nothing does, and for an address or a pattern that is no path.
+
+    Raises:
+        DataFileError: a path that the system does not let us look at.
+    """
+    if "://" in name:
+        return None
+    try:
+        return kind_of(name)
+    except DataFileError:
+        if glob.has_magic(name):
+            return None
+        raise
+
+
 def read_call(table: Any, user: str) -> ReadCall | None:
     """How DuckDB reads this path; None for a frame.
 
@@ -79,19 +98,18 @@ def read_call(table: Any, user: str) -> ReadCall | None:
             f"pandas, polars or Arrow table with a column {user!r}."
         )
     name = os.fspath(table)
-    if Path(name).is_dir():
-        if not any(Path(name).rglob("*.parquet")):
-            raise DataFileError(f"no Parquet file in folder {name!r}: pass a file, or a glob such as 'logs/*.csv'.")
-        return ReadCall("read_parquet(?)", f"{glob.escape(name.rstrip('/'))}/**/*.parquet")
-    if Path(name).exists():
-        if Path(name).stat().st_size == 0:
-            raise DataFileError(f"{name!r} is empty: an event table has a header line and one row an event.")
+    found = look_at(name) if name else None  # an empty name would mean the folder that we are in
+    if found is PathKind.FOLDER:
+        return _read_folder(name)
+    if found is not None:
         path = glob.escape(name)  # a file whose name looks like a glob is still that one file
     elif "://" in name or glob.has_magic(name):
         path = name  # DuckDB says so where nothing is there
     else:
-        raise DataFileError(f"file not found: {name!r}. Check the path, from folder {str(Path.cwd())!r}.")
+        raise not_found(name)
     kind = ending(name)
+    if found is PathKind.FILE and kind in PARQUET_ENDINGS + CSV_ENDINGS:
+        _check_file(name, is_parquet=kind in PARQUET_ENDINGS)
     if kind in PARQUET_ENDINGS:
         return ReadCall("read_parquet(?)", path)
     if kind in CSV_ENDINGS:
@@ -100,3 +118,34 @@ def read_call(table: Any, user: str) -> ReadCall | None:
         f"cannot tell what {name!r} is: an event table ends in {', '.join(PARQUET_ENDINGS + CSV_ENDINGS)} (CSV also "
         "with .gz or .zst)."
     )
+
+
+def _read_folder(name: str) -> ReadCall:
+    try:
+        os.scandir(name).close()  # a search passes over what it may not read, and would say that nothing is there
+    except OSError as error:
+        raise DataFileError(f"cannot read folder {name!r}: {reason_of(error)}.") from error
+    bare = name.rstrip("/")
+    if not any(Path(name).rglob("*.parquet")):
+        raise DataFileError(
+            f"{name!r} is a folder without Parquet files: pass a file, or a pattern such as {f'{bare}/*.csv'!r}."
+        )
+    return ReadCall("read_parquet(?)", f"{glob.escape(bare)}/**/*.parquet")
+
+
+def _check_file(name: str, *, is_parquet: bool) -> None:
+    """Refuse what DuckDB would refuse in words that name no fix."""
+    try:
+        with Path(name).open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(0)
+            first = file.read(4)
+            file.seek(max(0, size - 4))
+            last = file.read(4)
+    except OSError as error:
+        raise DataFileError(f"cannot read {name!r}: {reason_of(error)}.") from error
+    if size == 0:
+        raise DataFileError(f"{name!r} is empty: an event table has a header line and one row an event.")
+    if is_parquet and (size < _LEAST_PARQUET or first not in _PARQUET_MARKS or last != first):
+        what = "is cut short" if first in _PARQUET_MARKS else "is no Parquet file"
+        raise DataFileError(f"{name!r} {what}: write it again, or name it by what it is ({', '.join(CSV_ENDINGS)}).")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tempfile
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labkit.errors import DataFileError, LengthsError, MissingPackageError
+from labkit.errors import DataFileError, LengthsError, LengthsWarning, MissingPackageError
+from labkit.files import reason_of
 from labkit.lengths.event_tables import columns_of, project, read_call
 
 if TYPE_CHECKING:
@@ -29,7 +31,8 @@ _QUERY = """
 SELECT n, count(*) AS users,
        coalesce(max(n) FILTER (u IS NULL), 0) AS unnamed_events,
        coalesce(max(entries - n) FILTER (u IS NULL), 0) AS unnamed_users,
-       count(*) FILTER (n > 0 AND entries > n) AS matched
+       count(*) FILTER (n > 0 AND entries > n) AS matched,
+       count(*) FILTER (entries = n AND u IS NOT NULL) AS unlisted
 FROM (SELECT u, count(happened) AS n, count(*) AS entries FROM ({rows}) GROUP BY u)
 GROUP BY n
 """
@@ -54,7 +57,8 @@ def count_events(
         user: the column that names the user: integers, text, any type that can be grouped. CSV ids are text, so that
             ``007`` and ``7`` stay two users.
         users: optional table of all users, of the same kinds and with the same column. Users without events count as
-            length 0; an id listed twice is one user; a user with events who is not listed is counted all the same.
+            length 0; an id listed twice is one user; a user with events who is not listed is counted all the same, and
+            a ``LengthsWarning`` says how many.
 
     Returns:
         values (m,) int64, ascending, and counts (m,) int64.
@@ -82,6 +86,8 @@ def count_events(
             f"no user of the event table ({events.type}) is in the users table ({listed.type}): write the ids of "
             f"column {user!r} the same way in both."
         )
+    if listed is not None and (unlisted := int(result["unlisted"].sum())):
+        warnings.warn(_unlisted(unlisted), LengthsWarning, stacklevel=2)
     order = np.argsort(result["n"])
     return result["n"][order], result["users"][order]
 
@@ -104,13 +110,19 @@ def _connection() -> Iterator[DuckDBPyConnection]:
         raise MissingPackageError(
             "event tables are counted by DuckDB, which is not installed: pip install duckdb"
         ) from None
-    with tempfile.TemporaryDirectory(prefix="labkit-") as folder:
+    try:
+        spill = tempfile.TemporaryDirectory(prefix="labkit-")
+    except OSError as error:
+        raise DataFileError(
+            f"no folder for temporary files: {reason_of(error)}. Name one that can be written to in TMPDIR."
+        ) from error
+    with spill as folder:
         config: dict[str, Any] = {"temp_directory": folder, "autoinstall_known_extensions": False}
         with duckdb.connect(":memory:", config=config) as connection:
             try:
                 yield connection
             except duckdb.Error as error:
-                raise DataFileError(f"DuckDB cannot read this table: {_one_line(error)}") from error
+                raise DataFileError(_refused(error)) from error
 
 
 def _open(connection: DuckDBPyConnection, table: Any, user: str, name: str) -> _Column:
@@ -177,11 +189,19 @@ def _unnamed(rows: int, where: str) -> str:
     return f"{where} for {rows} row{'s' if rows > 1 else ''}: filter them out, or give them an id of their own."
 
 
-def _one_line(error: Exception) -> str:
-    """What DuckDB says, without its advice on its own options and without the query."""
+def _unlisted(users: int) -> str:
+    who = "1 user with events is" if users == 1 else f"{users} users with events are"
+    return f"{who} not in the users table, and counted all the same: add them to it if it should list everyone."
+
+
+def _refused(error: Exception) -> str:
+    """What DuckDB says, without its advice on its own options and without the query, and what to do about it."""
     text = re.split(r"\n\s*(?:Possible (?:Solution|fixes)|LINE 1:|For more info)", str(error))[0]
-    words = " ".join(text.split())
-    return words if len(words) <= _MAX_MESSAGE else words[:_MAX_MESSAGE] + "..."
+    why = " ".join(text.split())
+    if nothing := re.search(r'No files found that match the pattern "(.*)"', why):
+        return f"no file matches {nothing[1]!r}: check the pattern, which starts from the current folder."
+    why = why.rstrip(".") if len(why) <= _MAX_MESSAGE else why[:_MAX_MESSAGE] + ".."
+    return f"cannot read this table: {why}. Mend the file that it names, or write it again."
 
 
 def quoted(identifier: str) -> str:

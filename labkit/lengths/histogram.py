@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from labkit.errors import LengthsError
 from labkit.lengths.validate import CHUNK, MAX_LENGTH, checked_lengths
+from labkit.units import shown
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -159,7 +160,7 @@ class LengthHistogram:
         """Several quantiles at once; see ``quantile``. Cost: O(len(qs) log m)."""
         q = np.asarray(qs, dtype=np.float64)
         if q.ndim != 1 or not bool(np.all((q >= 0) & (q <= 1))):
-            raise LengthsError(f"quantiles must lie within 0 .. 1: got {list(map(float, np.ravel(q)))}.")
+            raise LengthsError(f"quantiles must lie within 0 .. 1: got {shown(list(map(float, np.ravel(q))))}.")
         position = (self.sequences - 1) * q
         below = np.floor(position)
         part = position - below

@@ -12,7 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labkit.errors import DataFileError, LengthsError
+from labkit.files import not_found, reason_of
 from labkit.lengths.validate import MAX_LENGTH
+from labkit.units import shown
 
 _COLUMNS = ["length", "count"]
 _MAX_COUNT = 2**62
@@ -58,7 +60,7 @@ def read_histogram_csv(path: str | os.PathLike[str]) -> tuple[NDArray[np.int64],
         if len(fields) != 2:
             raise LengthsError(
                 f"{where}: expected 2 fields, length and count, separated by a comma; got {len(fields)} in "
-                f"{','.join(fields)!r}."
+                f"{shown(','.join(fields))}."
             )
         length = _whole(fields[0], "length", 0, MAX_LENGTH, where)
         count = _whole(fields[1], "count", 1, _MAX_COUNT, where)
@@ -84,11 +86,9 @@ def read_text(path: Path) -> str:
     try:
         data = path.read_bytes()
     except FileNotFoundError:
-        raise DataFileError(
-            f"file not found: {str(path)!r}. Check the path, from folder {str(Path.cwd())!r}."
-        ) from None
-    except OSError as error:
-        raise DataFileError(f"cannot read {str(path)!r}: {error.strerror or error}.") from error
+        raise not_found(path) from None
+    except (OSError, ValueError) as error:
+        raise DataFileError(f"cannot read {str(path)!r}: {reason_of(error)}.") from error
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -126,16 +126,26 @@ def _is_number(field: str) -> bool:
 def _check_header(fields: list[str], path: Path) -> None:
     if [field.lower() for field in fields] != _COLUMNS:
         raise LengthsError(
-            f"{path}, line 1: expected the columns 'length', 'count'; got {', '.join(map(repr, fields))}. Rename them, "
-            "or, for a table with one row an event, name the column of the user."
+            f"{path}, line 1: expected the columns 'length', 'count'; got {', '.join(map(shown, fields))}. Rename "
+            "them, or, for a table with one row an event, name the column of the user."
         )
+
+
+def _fault(field: str) -> str:
+    """Why a field is no whole number."""
+    if not _is_number(field):
+        return "not a number"
+    number = float(field)
+    # 1e3, 1_0 and the digits of other scripts: Python would take them, other readers would not
+    return "not written in the digits 0-9 alone" if number.is_integer() else "fractional or not finite"
 
 
 def _whole(field: str, what: str, low: int, high: int, where: str) -> int:
     """The field as an integer within ``low .. high``; 5.0 is whole, as spreadsheets write it."""
     if not _WHOLE.fullmatch(field):
-        kind = "fractional or not finite" if _is_number(field) else "not a number"
-        raise LengthsError(f"{where}: {what} {field!r} is {kind}; expected a whole number of {low} or more.")
+        raise LengthsError(
+            f"{where}: {what} {shown(field)} is {_fault(field)}; expected a whole number of {low} or more."
+        )
     digits = field.partition(".")[0]
     if len(digits) > _MAX_DIGITS:  # before int(), which refuses thousands of digits in its own words
         raise LengthsError(f"{where}: {what} has {len(digits)} digits; expected {low} .. {high}.")
@@ -144,7 +154,7 @@ def _whole(field: str, what: str, low: int, high: int, where: str) -> int:
         fix = (
             "leave the line out where nobody has that length" if what == "count" else "a sequence has 0 events or more"
         )
-        raise LengthsError(f"{where}: {what} {number} is below {low}; {fix}.")
+        raise LengthsError(f"{where}: {what} {shown(number)} is below {low}; {fix}.")
     if number > high:
-        raise LengthsError(f"{where}: {what} {number} is above {high}; expected {low} .. {high}.")
+        raise LengthsError(f"{where}: {what} {shown(number)} is above {high}; expected {low} .. {high}.")
     return number

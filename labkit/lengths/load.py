@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labkit.errors import DataFileError, LengthsError
-from labkit.lengths.event_tables import CSV_ENDINGS, PARQUET_ENDINGS, ending, is_frame
+from labkit.files import PathKind, not_found, reason_of
+from labkit.lengths.event_tables import CSV_ENDINGS, PARQUET_ENDINGS, ending, is_frame, look_at
 from labkit.lengths.events import count_events
 from labkit.lengths.histogram import LengthHistogram
 from labkit.lengths.histogram_csv import read_histogram_csv
@@ -44,6 +45,8 @@ def load_lengths(source: Any, user: str | None = None, users: Any | None = None)
 
     Cost: that of the loader; O(1) for a histogram.
     """
+    if user == "":
+        raise LengthsError("'user' is empty: name the column of the event table that holds the user, or leave it out.")
     if isinstance(source, (str, os.PathLike)):
         return _from_name(os.fspath(source), user, users)
     if is_frame(source):
@@ -82,9 +85,9 @@ def read_lengths_npy(path: str | os.PathLike[str]) -> NDArray[Any]:
         with Path(name).open("rb") as file:
             magic = file.read(len(_NPY_MAGIC))
     except FileNotFoundError:
-        raise DataFileError(f"file not found: {name!r}. Check the path, from folder {str(Path.cwd())!r}.") from None
-    except OSError as error:
-        raise DataFileError(f"cannot read {name!r}: {error.strerror or error}.") from error
+        raise not_found(name) from None
+    except (OSError, ValueError) as error:
+        raise DataFileError(f"cannot read {name!r}: {reason_of(error)}.") from error
     if magic != _NPY_MAGIC:
         kind = "an .npz archive" if magic[:2] == b"PK" else "not an .npy file"
         raise DataFileError(f"{name!r} is {kind}: write one array of lengths with np.save.")
@@ -111,11 +114,11 @@ def _from_name(name: str, user: str | None, users: Any | None) -> LengthHistogra
             f"{name!r} is a JSON file, and lengths are not read from JSON here: load a tuned configuration with "
             "TunedConfig.load, whose histogram is its lengths."
         )
-    path = Path(name)
-    many = path.is_dir() or (not path.exists() and glob.has_magic(name))
+    found = look_at(name)
+    many = found is PathKind.FOLDER or (found is None and glob.has_magic(name))
     if many or "://" in name or kind in PARQUET_ENDINGS or (user is not None and kind in CSV_ENDINGS):
         return LengthHistogram(*count_events(name, user=user or "user_id", users=users))
-    if not path.exists():
+    if found is None:
         raise DataFileError(_nothing_there(name))
     if kind == ".npy":
         _refuse_users(user, users, f"{name!r}")
@@ -123,7 +126,7 @@ def _from_name(name: str, user: str | None, users: Any | None) -> LengthHistogra
     if kind in CSV_ENDINGS:
         _refuse_users(user, users, f"histogram {name!r}")
         return LengthHistogram(*read_histogram_csv(name))
-    raise DataFileError(f"cannot tell what {name!r} is by its ending {path.suffix!r}: pass {_KINDS}.")
+    raise DataFileError(f"cannot tell what {name!r} is by its ending {Path(name).suffix!r}: pass {_KINDS}.")
 
 
 def _nothing_there(name: str) -> str:

@@ -11,7 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labkit.errors import DataFileError
+from labkit.files import PathKind, kind_of
 from labkit.lengths.histogram import LengthHistogram
+from labkit.units import shown
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 
@@ -107,6 +109,16 @@ def closest(name: str) -> str | None:
     return keys[near[0]] if near else None
 
 
+def require_preset(name: str) -> Preset:
+    """The preset of that name. Raises ``DataFileError`` where there is none; a near miss is named."""
+    entry = find_preset(name)
+    if entry is None:
+        near = closest(name)
+        hint = f"did you mean {near!r}? " if near else ""
+        raise DataFileError(f"no preset {shown(name)}: {hint}presets are {', '.join(preset_names())}.")
+    return entry
+
+
 def preset(name: str) -> LengthHistogram:
     """The histogram of a preset.
 
@@ -118,11 +130,7 @@ def preset(name: str) -> LengthHistogram:
 
     Cost: milliseconds; the file is read and checked each time.
     """
-    entry = find_preset(name)
-    if entry is None:
-        near = closest(name)
-        hint = f"did you mean {near!r}? " if near else ""
-        raise DataFileError(f"no preset {name!r}: {hint}presets are {', '.join(preset_names())}.")
+    entry = require_preset(name)
     if entry.file is None:
         return industrial_histogram()
     return LengthHistogram.from_csv(_checked_file(entry.file))
@@ -168,7 +176,7 @@ def _checked_file(name: str) -> Path:
     """The path of a file of ``data/lengths`` whose sha256 is the one of SHA256SUMS."""
     for folder in _FOLDERS:
         path = folder / name
-        if path.is_file():
+        if kind_of(path) is PathKind.FILE:
             digest = hashlib.sha256(path.read_bytes()).hexdigest()
             wanted = _checksum(folder, name)
             if digest != wanted:
@@ -182,7 +190,7 @@ def _checked_file(name: str) -> Path:
 
 def _checksum(folder: Path, name: str) -> str:
     sums = folder / "SHA256SUMS"
-    if sums.is_file():
+    if kind_of(sums) is PathKind.FILE:
         for line in sums.read_text(encoding="ascii").splitlines():
             digest, _, listed = line.partition("  ")
             if listed == name:

@@ -10,6 +10,7 @@ from typing import Any
 
 from labkit.errors import NotebookError
 from labkit.nbrun.values import MisfitError, fitted
+from labkit.units import shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,11 +21,15 @@ class Parameter:
         name: of the variable.
         type: its annotation, or the type of its literal value; None where neither tells it.
         required: it is declared without a value.
+        default: its value in the notebook, where that is a literal.
+        has_default: whether it is.
     """
 
     name: str
     type: ast.expr | None
     required: bool = False
+    default: Any = None
+    has_default: bool = False
 
     @property
     def type_text(self) -> str:
@@ -51,9 +56,9 @@ def declared_parameters(source: str) -> dict[str, Parameter]:
     for node in tree.body:
         match node:
             case ast.AnnAssign(target=ast.Name(id=name), annotation=annotation, value=value):
-                found[name] = Parameter(name, annotation, required=value is None)
+                found[name] = Parameter(name, annotation, value is None, *_literal(value))
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                found[name] = Parameter(name, _type_of_literal(value))
+                found[name] = Parameter(name, _type_of_literal(value), False, *_literal(value))
     return found
 
 
@@ -90,17 +95,25 @@ def _checked(parameter: Parameter, value: Any) -> Any:
     except MisfitError as misfit:
         why = f" ({misfit})" if str(misfit) else ""
         raise NotebookError(
-            f"parameter {parameter.name!r} must be {parameter.type_text}: got {value!r}{why}."
+            f"parameter {parameter.name!r} must be {parameter.type_text}: got {shown(value)}{why}."
         ) from None
 
 
 def _unknown(name: str, declared: Iterable[str]) -> str:
     known = list(declared)
     if not known:
-        return f"unknown parameter {name!r}: the notebook has no cell tagged 'parameters' that declares any."
+        return f"unknown parameter {shown(name)}: the notebook has no cell tagged 'parameters' that declares any."
     near = difflib.get_close_matches(name, known, n=1)
     hint = f"did you mean {near[0]!r}? " if near else ""
-    return f"unknown parameter {name!r}: {hint}The notebook declares {', '.join(known)}."
+    return f"unknown parameter {shown(name)}: {hint}The notebook declares {', '.join(known)}."
+
+
+def _literal(node: ast.expr | None) -> tuple[Any, bool]:
+    """The value of a literal, and whether it is one."""
+    try:
+        return (None, False) if node is None else (ast.literal_eval(node), True)
+    except ValueError:
+        return None, False
 
 
 def _type_of_literal(node: ast.expr) -> ast.expr | None:

@@ -6,12 +6,14 @@ import json
 import os
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from labkit.errors import DataFileError, NotebookError, NotebookRunError
-from labkit.files import write_whole, written_whole
+from labkit.files import not_found, reason_of, write_whole, written_whole
+from labkit.nbrun.config_check import check_config
 from labkit.nbrun.kernel import Progress, execute
 from labkit.nbrun.parameters import Parameter, checked_parameters, declared_parameters
 
@@ -66,19 +68,22 @@ def run_notebook(
     Raises:
         DataFileError: no such notebook, or ``out_dir`` cannot be a folder.
         NotebookError: not a notebook of Python, an unknown or ill-typed parameter; nothing was written.
+        LabkitError: the Config that the notebook names refuses the parameters, see ``check_config``; nothing written.
         NotebookRunError: a cell raised; what ran is kept as ``<name>.failed.ipynb``.
     """
-    source, folder = Path(path), Path(out_dir).absolute()
-    declared = declared_of(source)
+    source = Path(path)
+    declared, metadata = _read(source)
+    folder = _absolute(out_dir)
     values = checked_parameters(declared, parameters)
     if "out_dir" in declared and "out_dir" not in values:
         values |= checked_parameters({"out_dir": declared["out_dir"]}, {"out_dir": str(folder)})
+    check_config(metadata, declared, values)
     if folder / source.name == source.absolute():
         raise DataFileError(f"the executed notebook would overwrite {str(source)!r}: choose another folder for it.")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise DataFileError(f"cannot make folder {os.fspath(out_dir)!r}: {error.strerror or error}.") from error
+        raise DataFileError(f"cannot make folder {os.fspath(out_dir)!r}: {reason_of(error)}.") from error
     start = time.perf_counter()
     cells = _run(source.absolute(), folder / source.name, values, on_progress)
     return RunResult(folder / source.name, folder, values, cells, time.perf_counter() - start)
@@ -90,21 +95,33 @@ def declared_of(path: Path) -> dict[str, Parameter]:
     Raises:
         DataFileError: there is no such file; NotebookError: it is no notebook of Python.
     """
+    return _read(path)[0]
+
+
+def _read(path: Path) -> tuple[dict[str, Parameter], dict[str, Any]]:
+    """The declared parameters and the metadata."""
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
-        cells, kernel = data["cells"], data["metadata"].get("kernelspec", {})
+        cells, metadata = data["cells"], data["metadata"]
+        language = metadata.get("kernelspec", {}).get("language", "python")
         tagged = [c for c in cells if "parameters" in c["metadata"].get("tags", [])]
         source = "".join(tagged[0]["source"]) if tagged else ""
     except FileNotFoundError:
-        raise DataFileError(f"no notebook {str(path)!r}. Check the path, from folder {str(Path.cwd())!r}.") from None
+        raise not_found(path, "no notebook") from None
     except OSError as error:
-        raise DataFileError(f"cannot read {str(path)!r}: {error.strerror or error}.") from error
+        raise DataFileError(f"cannot read {str(path)!r}: {reason_of(error)}.") from error
     except (ValueError, KeyError, TypeError, AttributeError):
         raise NotebookError(f"{str(path)!r} is not a Jupyter notebook (.ipynb, format 4).") from None
-    language = kernel.get("language", "python")
     if language != "python":
         raise NotebookError(f"{str(path)!r} is a notebook of {language}: labkit runs those of Python.")
-    return declared_parameters(source)
+    return declared_parameters(source), metadata
+
+
+def _absolute(out_dir: str | os.PathLike[str]) -> Path:
+    try:
+        return Path(out_dir).absolute()
+    except OSError as error:  # the current folder is gone
+        raise DataFileError(f"cannot make folder {os.fspath(out_dir)!r}: {reason_of(error)}.") from error
 
 
 def _run(source: Path, target: Path, values: dict[str, Any], on_progress: Progress | None) -> int:
@@ -120,7 +137,8 @@ def _run(source: Path, target: Path, values: dict[str, Any], on_progress: Progre
                 raise NotebookRunError(f"{source.name}: {error} (kept: {failed})") from None
             raise
         _name_paths(partial, source, target)
-    failed.unlink(missing_ok=True)  # of an earlier run
+    with suppress(OSError):  # a name too long for a failed run is no reason to fail
+        failed.unlink()  # of an earlier run
     return cells
 
 

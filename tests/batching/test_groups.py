@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -215,6 +217,24 @@ def test_a_width_above_the_budget_is_refused(strategy: str) -> None:
             "raise token_budget to 128 or more, set max_length, or choose oversize 'single_row'."
         )
     )
+
+
+@pytest.mark.parametrize("strategy", ["bucket_budget", "bucket_graph"])
+def test_of_several_widths_above_the_budget_the_widest_is_named(strategy: str) -> None:
+    # the advice must be enough: with 30 the bucket of 128 would be refused next
+    policy = BatchPolicy(strategy, bucket_edges=(8, 30, 128), token_budget=25)
+    line = (
+        "bucket width 128 is above token_budget 25, so not one row fits (2 of 3 buckets are too wide): "
+        "raise token_budget to 128 or more, set max_length, or choose oversize 'single_row'."
+    )
+    assert refusals([3, 20, 100], policy) == (line, line)
+    what_if(LengthHistogram.from_lengths([3, 20, 100]), replace(policy, token_budget=128))
+
+
+def test_of_widths_that_do_not_ascend_the_widest_is_named() -> None:
+    policy = BatchPolicy("bucket_budget", bucket_edges=(8, 30, 128), bucket_widths=(8, 30, 26), token_budget=25)
+    scored, _ = refusals([3, 20, 100], policy)
+    assert scored.startswith("bucket width 30 is above token_budget 25, so not one row fits (2 of 3 buckets ")
 
 
 def test_the_rounded_width_is_what_must_fit_the_budget() -> None:

@@ -11,7 +11,7 @@ import pytest
 from labkit.batching.policy import BatchPolicy
 from labkit.config import TunedConfig
 from labkit.errors import ConfigError, DataFileError, LengthsError
-from labkit.experiments.source import open_source, open_tuned
+from labkit.experiments.source import open_source, open_tuned, require_source
 from labkit.lengths.histogram import LengthHistogram
 from labkit.lengths.presets import preset
 
@@ -57,3 +57,20 @@ def test_json_that_is_not_ours_or_not_there(tmp_path: Path) -> None:
         open_source(tmp_path / "x.json")
     with pytest.raises(DataFileError, match="file not found"):
         open_source(tmp_path / "no.json")
+
+
+def test_a_tilde_is_the_home_folder(tuned: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tuned.parent))
+    (tuned.parent / "e.csv").write_text("who\na\n")
+    (tuned.parent / "u.csv").write_text("who\na\nb\n")
+    assert open_source("~/tuned.JSON") == HISTOGRAM
+    assert open_source("~/e.csv", user="who", users="~/u.csv") == LengthHistogram.from_lengths([1, 0])
+
+
+def test_whether_a_source_is_there_without_reading_it(tuned: Path) -> None:
+    (tuned.parent / "damaged.csv").write_text("damaged")
+    for name in (tuned, tuned.parent, tuned.parent / "damaged.csv", "cdnow", "s3://bucket/x.parquet", "logs/*.csv"):
+        require_source(str(name))
+    for name in ("no.csv", "", "cdnw"):
+        with pytest.raises(DataFileError, match=rf"^file not found: '{name}'\. Check the path, from folder '.*'\.$"):
+            require_source(name)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from labkit.batching.plan import plan_epoch
 from labkit.config import TunedConfig
 from labkit.errors import DataFileError, LabkitError, PolicyError
-from labkit.experiments.tune_buckets import GENERATED, Config, load, run
+from labkit.experiments.tune_buckets import GENERATED, Config, load, run, save_tuned
 from labkit.views.tune_buckets import save_report, summary, table
 
 
@@ -84,3 +85,61 @@ def test_views_have_text_forms():
     assert repr(summary(result)).startswith("ml-100k: sequences 943 · events 100 k")
     assert "bucket_budget" in repr(table(result))
     json.dumps(result.board[result.config.strategy].policy.to_dict())
+
+
+def test_a_preset_is_looked_at_only_where_no_file_wins_over_it():
+    Config(lengths_file="later.csv", preset="nope")
+    Config(preset="ML_100k")
+    with pytest.raises(DataFileError, match=r"^no preset 'nope': presets are cdnow, "):
+        Config(preset="nope")
+
+
+RESULT = run(Config())
+
+
+def export(path):
+    return save_tuned(RESULT.histogram, RESULT.board[RESULT.config.strategy], path)
+
+
+def refused(path):
+    with pytest.raises(DataFileError) as caught:
+        export(path)
+    return str(caught.value)
+
+
+def test_an_export_makes_at_most_one_folder_and_knows_the_home(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert export("~/new/tuned.json") == tmp_path / "new" / "tuned.json"
+    assert export("~/new/tuned.json") == tmp_path / "new" / "tuned.json"  # its own file is replaced
+    TunedConfig.load("~/new/tuned.json")
+
+
+def test_an_export_overwrites_nothing_else(tmp_path):
+    (tmp_path / "lengths.csv").write_text("1,2\n")
+    assert refused(tmp_path / "lengths.csv") == (
+        f"'{tmp_path}/lengths.csv' is there and is no tuned configuration, so it is not overwritten: "
+        "choose another name."
+    )
+    assert (tmp_path / "lengths.csv").read_text() == "1,2\n"
+
+
+def test_an_export_into_what_is_no_folder_is_one_line(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    assert refused(tmp_path / "file" / "x.json") == (
+        f"'{tmp_path}/file' is a file, not a folder: 'x.json' cannot be written there."
+    )
+    assert refused(tmp_path / "file" / "a" / "x.json") == (
+        f"folder '{tmp_path}/file/a' does not exist, so 'x.json' cannot be written: create it first."
+    )
+    assert refused(tmp_path / ("x" * 300) / "x.json") == (
+        f"cannot write to '{tmp_path}/{'x' * 300}': File name too long."
+    )
+    assert refused("a\0b/x.json") == r"cannot write to 'a\x00b': embedded null byte."
+
+    def refuse(*_, **__):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "mkdir", refuse)
+    assert refused(tmp_path / "new" / "x.json") == f"cannot make folder '{tmp_path}/new': Permission denied."
+    monkeypatch.setattr(Path, "stat", refuse)
+    assert refused("s/new/x.json") == "cannot write to 's': Permission denied."

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import re
+import warnings
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -19,7 +21,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from labkit.errors import LengthsError
+from labkit.errors import LengthsError, LengthsWarning
 from labkit.lengths.events import count_events
 from labkit.lengths.histogram import LengthHistogram
 
@@ -144,8 +146,14 @@ def test_the_histogram_is_the_count_of_counts(events: list[int], users: set[int]
     assert counted(pa.table({"user_id": events})) == Counter(per_user.values())
     lengths = [per_user[user] for user in users | set(events)]
     table = pa.table({"user_id": sorted(users)})
-    assert counted(pa.table({"user_id": events}), users=table) == Counter(lengths)
-    histogram = LengthHistogram.from_events(pa.table({"user_id": events}), users=table)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        assert counted(pa.table({"user_id": events}), users=table) == Counter(lengths)
+    unlisted = len(set(events) - users)
+    assert [int(str(w.message).split()[0]) for w in caught] == ([unlisted] if unlisted else [])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LengthsWarning)
+        histogram = LengthHistogram.from_events(pa.table({"user_id": events}), users=table)
     assert (histogram.sequences, histogram.events) == (len(lengths), len(events))
 
 
@@ -192,7 +200,12 @@ def test_users_without_events_have_length_0_and_doubles_count_once(tmp_path: Pat
 
 
 def test_a_user_with_events_who_is_not_listed_still_counts() -> None:
-    assert counted(pa.table({"user_id": USERS}), users=pa.table({"user_id": ["a", "c"]})) == {0: 1, 1: 1, 3: 1}
+    line = (
+        "1 user with events is not in the users table, and counted all the same: "
+        "add them to it if it should list everyone."
+    )
+    with pytest.warns(LengthsWarning, match=f"^{re.escape(line)}$"):
+        assert counted(pa.table({"user_id": USERS}), users=pa.table({"user_id": ["a", "c"]})) == {0: 1, 1: 1, 3: 1}
 
 
 def test_without_any_event_the_listed_users_are_all_of_length_0(tmp_path: Path) -> None:

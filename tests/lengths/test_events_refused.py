@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -118,11 +119,14 @@ def test_files_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
             f"file not found: '{tmp_path / 'no.parquet'}'. Check the path, from folder '{Path.cwd()}'."
         ),
         f"{tmp_path}/no*.parquet": (
-            f'DuckDB cannot read this table: IO Error: No files found that match the pattern "{tmp_path}/no*.parquet"'
+            f"no file matches '{tmp_path}/no*.parquet': check the pattern, which starts from the current folder."
         ),
         text(tmp_path / "bad.parquet", "this is no Parquet file at all"): (
-            f"DuckDB cannot read this table: Invalid Input Error: No magic bytes found at end of file "
-            f"'{tmp_path / 'bad.parquet'}'"
+            f"'{tmp_path / 'bad.parquet'}' is no Parquet file: write it again, or name it by what it is "
+            "(.csv, .tsv, .txt)."
+        ),
+        text(tmp_path / "tiny.parquet", "PAR1PAR1"): (
+            f"'{tmp_path / 'tiny.parquet'}' is cut short: write it again, or name it by what it is (.csv, .tsv, .txt)."
         ),
         text(tmp_path / "e.csv", ""): (
             f"'{tmp_path / 'e.csv'}' is empty: an event table has a header line and one row an event."
@@ -142,7 +146,43 @@ def test_a_folder_without_parquet_files_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataFileError) as refused:
         count_events(tmp_path)
     assert str(refused.value) == (
-        f"no Parquet file in folder '{tmp_path}': pass a file, or a glob such as 'logs/*.csv'."
+        f"'{tmp_path}' is a folder without Parquet files: pass a file, or a pattern such as '{tmp_path}/*.csv'."
+    )
+
+
+def test_what_duckdb_cannot_read_is_named_with_a_fix(tmp_path: Path) -> None:
+    path = parquet(tmp_path / "e.parquet", user_id=[1, 2])
+    content = path.read_bytes()
+    path.write_bytes(content[:4] + b"\xff" * (len(content) - 12) + content[-8:])  # both marks, and nothing between them
+    with pytest.raises(DataFileError) as refused:
+        count_events(path)
+    assert str(refused.value).startswith("cannot read this table: ")
+    assert str(refused.value).endswith(". Mend the file that it names, or write it again.")
+
+
+def test_a_folder_that_must_not_be_read_is_not_called_empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scandir = os.scandir
+
+    def refuse(path: Any) -> Any:
+        if path == str(tmp_path):
+            raise PermissionError(13, "Permission denied")
+        return scandir(path)
+
+    monkeypatch.setattr("os.scandir", refuse)
+    with pytest.raises(DataFileError) as refused:
+        count_events(tmp_path)
+    assert str(refused.value) == f"cannot read folder '{tmp_path}': Permission denied."
+
+
+def test_no_folder_for_temporary_files_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(**_: object) -> None:
+        raise FileNotFoundError(2, "No usable temporary directory found")
+
+    monkeypatch.setattr("tempfile.TemporaryDirectory", refuse)
+    with pytest.raises(DataFileError) as refused:
+        count_events(pa.table({"user_id": [1]}))
+    assert str(refused.value) == (
+        "no folder for temporary files: No usable temporary directory found. Name one that can be written to in TMPDIR."
     )
 
 

@@ -109,6 +109,21 @@ def test_a_user_column_that_would_be_ignored_is_refused(tmp_path: Path) -> None:
     )
 
 
+def test_a_user_column_without_a_name_is_not_the_default(tmp_path: Path) -> None:
+    for source in ("cdnow", [1], pa.table({"user_id": [1]}), "none.parquet"):
+        assert refusal(source, user="") == (
+            "'user' is empty: name the column of the event table that holds the user, or leave it out."
+        )
+
+
+def test_a_long_pattern_or_address_is_no_name_too_long() -> None:
+    pattern = "{" + "a,b" * 100 + "}*.parquet"
+    assert refusal(pattern) == (
+        f"no file matches '{pattern}': check the pattern, which starts from the current folder."
+    )
+    assert refusal("x" * 300 + ".csv") == f"cannot read '{'x' * 300}.csv': File name too long."
+
+
 # --- .npy
 
 
