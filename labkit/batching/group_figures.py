@@ -81,7 +81,8 @@ def _figures(
     widest, distinct = width, 1
     if groups.pad_to is PadTo.BATCH_MAX and split.batches:
         slots, widest, distinct = _batch_max_slots(groups, histogram, k, span, split)
-    share = in_batches / sequences if split.dropped else None
+    share = in_batches / sequences if split.dropped else 1
+    slots = max(slots, kept * share)  # an expectation that is rounded down must not leave less room than events
     fullest = split.rows if split.batches > 1 or ghosts else split.last
     return GroupFigures(
         edge=int(groups.edges[k]),
@@ -91,8 +92,8 @@ def _figures(
         last_rows=split.last,
         batches=split.batches,
         slots=slots,
-        kept_events=kept if share is None else kept * share,
-        sequences_truncated=truncated if share is None else truncated * share,
+        kept_events=kept * share,
+        sequences_truncated=truncated * share,
         sequences_dropped=split.dropped,
         ghost_rows=ghosts,
         largest_batch_slots=fullest * widest,

@@ -62,7 +62,7 @@ def _sum_up(
         policy=policy,
         sequences=histogram.sequences,
         events=histogram.events,
-        padding_ratio=1 - kept / slots if slots else 0.0,
+        padding_ratio=max(0.0, 1 - kept / slots) if slots else 0.0,
         slots=slots,
         kept_events=kept,
         events_lost=histogram.events - kept,

@@ -105,6 +105,13 @@ def test_totals_are_the_sums_of_the_groups(data: st.DataObject, lengths: list[in
             assert getattr(found, name) == sum(getattr(g, name) for g in found.groups)
 
 
+def test_an_expectation_is_never_rounded_to_less_room_than_events() -> None:
+    # one row a batch: every batch is padded to its own length, so that nothing is padded
+    found = what_if(LengthHistogram.from_lengths([1, 1, 1, 2]), BatchPolicy("pad_batch", rows=1))
+    assert (found.slots, found.padding_ratio) == (pytest.approx(5), 0)
+    assert found.slots >= found.kept_events
+
+
 # --- expectations: the mean over every order in which the sequences can come
 
 
