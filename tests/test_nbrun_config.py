@@ -12,6 +12,7 @@ import nbformat
 import pytest
 from nbformat import v4
 
+from labkit.batching.strategies import Strategy
 from labkit.cli import main
 from labkit.experiments.tune_buckets import Config
 from labkit.nbrun.parameters import declared_parameters
@@ -139,7 +140,7 @@ def test_notebook_01_names_its_config_and_both_have_the_same_parameters() -> Non
     Config(**{p.name: p.default for p in declared.values() if p.name != "out_dir"})
 
 
-STRATEGIES = "pad_max, pad_recent, pad_batch, bucket_rows, bucket_budget, bucket_graph, jagged"
+STRATEGIES = ", ".join(Strategy)
 PRESETS = "cdnow, household-lines, basket-items, ml-100k, industrial_20m"
 
 

@@ -8,17 +8,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labkit.batching.audit import Audit
+from labkit.batching.fields import whole_number
 from labkit.batching.plan import plan_epoch
 from labkit.batching.policy import DEFAULT_ROWS, DEFAULT_TOKEN_BUDGET
 from labkit.batching.strategies import Strategy
-from labkit.errors import LabkitError
+from labkit.errors import LabkitError, LengthsError
 from labkit.experiments.budget_rule import BudgetUse, compare_budget_rules
 from labkit.experiments.lineup import DEFAULT_BUCKETS, Lineup
 from labkit.experiments.scores import score
-from labkit.experiments.source import open_source
+from labkit.experiments.source import open_source, require_source
 from labkit.experiments.training_effect import OrderEffect, compare_orders, sample_lengths
 from labkit.experiments.truncation_sides import CapPoint, cap_curve, default_caps
 from labkit.lengths.histogram import LengthHistogram
+from labkit.lengths.presets import require_preset
+from labkit.lengths.validate import MAX_LENGTH
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,31 @@ class Config:
     trained_sequences: int = 6_000
     epochs: int = 3
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse what no data could make right, before any is read.
+
+        Raises:
+            PolicyError, LengthsError: a value out of its range; DataFileError: a preset that does not exist.
+        """
+        for name in ("buckets", "token_budget", "rows", "planned_sequences", "trained_sequences", "epochs"):
+            whole_number(name, getattr(self, name))
+        whole_number("seed", self.seed, least=0)
+        if self.max_length is not None:
+            whole_number("max_length", self.max_length, most=MAX_LENGTH)
+        if self.user_column == "":
+            raise LengthsError("user_column is empty: name the column that holds the user, or leave it None.")
+        if self.lengths_file is None:
+            require_preset(self.preset)
+
+    def check_files(self) -> None:
+        """Look whether the file of lengths is there, without reading it.
+
+        Raises:
+            DataFileError: it is not, or the system does not let us look.
+        """
+        if self.lengths_file is not None:
+            require_source(self.lengths_file)
 
     @property
     def lineup(self) -> Lineup:

@@ -9,7 +9,7 @@ import nbformat
 import pytest
 
 from labkit.batching.strategies import Strategy
-from labkit.errors import NotebookError
+from labkit.errors import LabkitError, NotebookError
 from labkit.nbrun import run_notebook
 
 NOTEBOOK = Path(__file__).resolve().parents[2] / "notebooks" / "02_strategies.ipynb"
@@ -52,3 +52,21 @@ def test_it_draws_four_figures_and_ends_with_a_finding(outputs: list) -> None:
 def test_a_misspelt_parameter_is_refused(tmp_path: Path) -> None:
     with pytest.raises(NotebookError, match="epoch"):
         run_notebook(NOTEBOOK, {"epoch": 3}, tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("buckets", 0, "buckets must be 1 or more: got 0"),
+        ("epochs", 0, "epochs must be 1 or more: got 0"),
+        ("token_budget", -1, "token_budget must be 1 or more: got -1"),
+        ("preset", "nope", "nope"),
+        ("lengths_file", "no.csv", "no.csv"),
+    ],
+)
+def test_a_parameter_out_of_its_range_is_refused_before_the_kernel_starts(
+    tmp_path: Path, name: str, value: object, message: str
+) -> None:
+    with pytest.raises(LabkitError, match=message):
+        run_notebook(NOTEBOOK, {name: value}, tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []
