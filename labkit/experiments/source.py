@@ -12,7 +12,7 @@ from labkit.files import expanded, not_found
 from labkit.lengths.event_tables import look_at
 from labkit.lengths.histogram import LengthHistogram
 from labkit.lengths.load import load_lengths
-from labkit.lengths.presets import find_preset
+from labkit.lengths.presets import find_preset, require_preset
 
 if TYPE_CHECKING:
     from labkit.config.tuned import TunedConfig
@@ -41,6 +41,18 @@ def open_source(source: Any, user: str | None = None, users: Any | None = None) 
             f"all {histogram.sequences} sequences have length 0: there is no event to batch. Check what was counted."
         )
     return histogram
+
+
+def check_data(preset: str | None, lengths_file: str | None, user_column: str | None) -> None:
+    """What a notebook says of its data, before any is read: a file wins over the preset; None is no preset.
+
+    Raises:
+        LengthsError: an empty user column; DataFileError: a preset that does not exist.
+    """
+    if user_column == "":
+        raise LengthsError("user_column is empty: name the column that holds the user, or leave it None.")
+    if lengths_file is None and preset is not None:
+        require_preset(preset)
 
 
 def require_source(path: str) -> None:

@@ -12,15 +12,14 @@ from labkit.batching.fields import whole_number
 from labkit.batching.plan import plan_epoch
 from labkit.batching.policy import DEFAULT_ROWS, DEFAULT_TOKEN_BUDGET
 from labkit.batching.strategies import Strategy
-from labkit.errors import LabkitError, LengthsError
+from labkit.errors import LabkitError
 from labkit.experiments.budget_rule import BudgetUse, compare_budget_rules
 from labkit.experiments.lineup import DEFAULT_BUCKETS, Lineup
 from labkit.experiments.scores import score
-from labkit.experiments.source import open_source, require_source
+from labkit.experiments.source import check_data, open_source, require_source
 from labkit.experiments.training_effect import OrderEffect, compare_orders, sample_lengths
 from labkit.experiments.truncation_sides import CapPoint, cap_curve, default_caps
 from labkit.lengths.histogram import LengthHistogram
-from labkit.lengths.presets import require_preset
 from labkit.lengths.validate import MAX_LENGTH
 
 
@@ -65,10 +64,7 @@ class Config:
         whole_number("seed", self.seed, least=0)
         if self.max_length is not None:
             whole_number("max_length", self.max_length, most=MAX_LENGTH)
-        if self.user_column == "":
-            raise LengthsError("user_column is empty: name the column that holds the user, or leave it None.")
-        if self.lengths_file is None:
-            require_preset(self.preset)
+        check_data(self.preset, self.lengths_file, self.user_column)
 
     def check_files(self) -> None:
         """Look whether the file of lengths is there, without reading it.

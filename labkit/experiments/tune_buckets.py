@@ -10,15 +10,14 @@ from labkit.batching.policy import DEFAULT_ROWS, DEFAULT_TOKEN_BUDGET
 from labkit.batching.strategies import Strategy
 from labkit.config import TunedConfig
 from labkit.config.reading import check_tuned_target
-from labkit.errors import DataFileError, LengthsError, PolicyError
+from labkit.errors import DataFileError, PolicyError
 from labkit.experiments.lineup import DEFAULT_BUCKETS, EdgesBy, Lineup
 from labkit.experiments.scores import Score, Scoreboard, score
-from labkit.experiments.source import open_source, require_source
+from labkit.experiments.source import check_data, open_source, require_source
 from labkit.files import PathKind, expanded, kind_of, reason_of
 from labkit.lengths import generate
 from labkit.lengths.components import PowerLaw
 from labkit.lengths.histogram import LengthHistogram
-from labkit.lengths.presets import require_preset
 from labkit.lengths.validate import MAX_LENGTH
 
 #: The name of the data set that is generated from ``alpha``, ``sequences`` and ``longest``.
@@ -73,10 +72,7 @@ class Config:
             if getattr(self, name) is not None:
                 whole_number(name, getattr(self, name), most=MAX_LENGTH)
         PowerLaw(alpha=self.alpha, max_length=self.longest)
-        if self.user_column == "":
-            raise LengthsError("user_column is empty: name the column that holds the user, or leave it None.")
-        if self.lengths_file is None and self.preset != GENERATED:
-            require_preset(self.preset)
+        check_data(None if self.preset == GENERATED else self.preset, self.lengths_file, self.user_column)
 
     def check_files(self) -> None:
         """Look whether the file of lengths is there, without reading it.
