@@ -30,7 +30,7 @@ class GroupFigures:
         ghost_rows: empty rows added for static shapes.
         largest_batch_slots: slots of its largest batch (an upper bound where batches are padded to their maximum).
         distinct_widths: how many widths its batches can have.
-        over_budget: its single row is wider than the token budget.
+        batches_over_budget: batches of a single row wider than the token budget.
     """
 
     edge: int
@@ -46,7 +46,7 @@ class GroupFigures:
     ghost_rows: int
     largest_batch_slots: int
     distinct_widths: int
-    over_budget: bool
+    batches_over_budget: int
 
     @property
     def padding_ratio(self) -> float:
@@ -98,8 +98,19 @@ def _figures(
         ghost_rows=ghosts,
         largest_batch_slots=fullest * widest,
         distinct_widths=distinct,
-        over_budget=bool(groups.over_budget[k]),
+        batches_over_budget=_over_budget(groups, histogram, k, span, split),
     )
+
+
+def _over_budget(groups: Groups, histogram: LengthHistogram, k: int, span: tuple[int, int], split: BatchSplit) -> int:
+    """Batches above the token budget: those of one row, of the bucket's width or of their own length."""
+    if groups.budget is None or int(groups.rows[k] * groups.widths[k]) <= groups.budget:
+        return 0
+    if groups.pad_to is PadTo.EDGE:
+        return split.batches
+    low, high = span
+    widths = round_up(np.minimum(histogram.values[low:high], groups.limits[k]), groups.length_multiple)
+    return int(histogram.counts[low:high][widths > groups.budget].sum())
 
 
 def _batch_max_slots(

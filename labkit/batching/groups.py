@@ -28,7 +28,7 @@ class Groups:
         limits: (K,) int64, most events kept of a sequence.
         widths: (K,) int64, padded width, >= limits.
         rows: (K,) int64, most rows a batch.
-        over_budget: (K,) bool, groups whose single row is above the token budget.
+        budget: token budget of a batch; None in strategies without one.
         cap: ``max_length`` with its default resolved, or None.
         drops_longer: sequences above the last edge are dropped (otherwise the last group takes them, truncated).
         pad_to: what a batch is padded to.
@@ -42,7 +42,7 @@ class Groups:
     limits: NDArray[np.int64]
     widths: NDArray[np.int64]
     rows: NDArray[np.int64]
-    over_budget: NDArray[np.bool_]
+    budget: int | None
     cap: int | None
     drops_longer: bool
     pad_to: PadTo
@@ -50,6 +50,13 @@ class Groups:
     row_multiple: int
     drop_last: bool
     length_multiple: int
+
+    @property
+    def over_budget(self) -> NDArray[np.bool_]:
+        """(K,) groups whose width alone, one row, is above the token budget."""
+        if self.budget is None:
+            return np.zeros(self.edges.size, dtype=bool)
+        return self.rows * self.widths > self.budget
 
     def of_lengths(self, values: NDArray[np.integer]) -> NDArray[np.int64]:
         """(n,) int64 group of each length; K for those that are dropped."""
@@ -212,13 +219,12 @@ def _groups(
     widths = round_up(limits, multiple)
     # a width rounded up leaves room for events that the bare width would cut, but never above the cap
     kept = np.where(limits < edges, np.minimum(widths, edges), edges)
-    over = rows * widths > policy.token_budget if "token_budget" in used else np.zeros(edges.size, dtype=bool)
     return Groups(
         edges=edges,
         limits=kept if cap is None else np.minimum(kept, cap),
         widths=widths,
         rows=rows,
-        over_budget=over,
+        budget=policy.token_budget if "token_budget" in used else None,
         cap=cap,
         # lengths are capped first: with a cap at the last edge nothing is longer
         drops_longer="overflow" in used and policy.overflow is Overflow.DROP and (cap is None or cap > int(edges[-1])),

@@ -127,7 +127,7 @@ def _plan_groups(
         events_lost=histogram.events - int(kept),
         sequences_truncated=int(truncated),
         sequences_dropped=histogram.sequences - order.size,
-        batches_over_budget=int(groups.over_budget[group].sum()),
+        batches_over_budget=0 if groups.budget is None else int(np.count_nonzero(rows * padded > groups.budget)),
         lengths=lengths,
     )
 

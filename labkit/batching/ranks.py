@@ -80,7 +80,8 @@ def _per_batch(plan: EpochPlan, lengths: NDArray[np.integer], histogram: LengthH
         return _PerBatch(none, np.full(len(plan), min(caps)), none)
     groups = resolve_groups(policy, histogram)
     bucket = groups.of_lengths(lengths[plan.order[plan.batch_offsets[:-1]]])
-    return _PerBatch(bucket, groups.limits[bucket], groups.over_budget[bucket].astype(np.int64))
+    over = np.zeros(len(plan), dtype=np.int64) if groups.budget is None else (plan.batch_slots > groups.budget)
+    return _PerBatch(bucket, groups.limits[bucket], over.astype(np.int64))
 
 
 def _shuffles_batches(policy: BatchPolicy) -> bool:

@@ -72,7 +72,7 @@ def _sum_up(
         shapes=_shapes(groups, figures),
         ghost_rows=sum(g.ghost_rows for g in figures),
         largest_batch_slots=max(g.largest_batch_slots for g in figures),
-        batches_over_budget=sum(g.batches for g in figures if g.over_budget),
+        batches_over_budget=sum(g.batches_over_budget for g in figures),
         groups=figures,
         provenance=provenance,
         reason=reason,

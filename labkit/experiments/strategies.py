@@ -123,8 +123,8 @@ class Result:
         first, *_, last = self.orders
         return (
             f"The rule budget // mean length went up to {rule.most_slots / self.config.token_budget:.1f} times the "
-            f"budget where the hard budgets stayed within it; with {first.order} order the noise of the gradient is "
-            f"{first.gradient_noise:.2f}, with {last.order} order {last.gradient_noise:.2f} times its square."
+            f"budget where the hard budgets stayed within it. Noise of a batch's gradient: {first.gradient_noise:.2f} "
+            f"in {first.order} order, {last.gradient_noise:.2f} {last.order} by length."
         )
 
 

@@ -73,8 +73,7 @@ def assert_within_budget(plan: EpochPlan, lengths: list[int]) -> None:
         return
     widths = plan.padded_lengths
     over = plan.rows * widths > policy.token_budget
-    if policy.pad_to is PadTo.EDGE:
-        assert int(over.sum()) == plan.batches_over_budget
+    assert int(over.sum()) == plan.batches_over_budget
     assert (plan.rows[over] == 1).all(), "a batch of more than one row is over the budget"
     assert policy.oversize == "single_row" or not over.any()
 

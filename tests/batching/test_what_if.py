@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from itertools import permutations
 
@@ -103,6 +104,15 @@ def test_totals_are_the_sums_of_the_groups(data: st.DataObject, lengths: list[in
     if found.groups:
         for name in ("slots", "kept_events", "batches", "ghost_rows", "sequences_truncated"):
             assert getattr(found, name) == sum(getattr(g, name) for g in found.groups)
+
+
+def test_only_single_rows_that_are_themselves_too_wide_are_over_the_budget() -> None:
+    # one row a batch, as wide as itself: 9 is above the budget of 5; padded to the bucket's 9, all four are
+    narrow = BatchPolicy("bucket_budget", bucket_edges=(9,), token_budget=5, oversize="single_row", pad_to="batch_max")
+    lengths = [0, 0, 5, 9]
+    for policy, over in [(narrow, 1), (replace(narrow, pad_to="edge"), 4)]:
+        assert what_if(LengthHistogram.from_lengths(lengths), policy).batches_over_budget == over
+        assert plan_epoch(lengths, policy).batches_over_budget == over
 
 
 def test_an_expectation_is_never_rounded_to_less_room_than_events() -> None:
