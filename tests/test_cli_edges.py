@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -36,16 +37,19 @@ def answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
 
 @pytest.fixture
 def complaint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
-    """Run a command that must fail: its one line; nothing new lies in the folder."""
+    """Run a command that must fail: its one line; what lies in the folder stays as it was. ``''`` is an empty word."""
     monkeypatch.chdir(tmp_path)
 
-    def run(words: str, files: dict[str, str] | None = None) -> str:
-        for name, text in (files or {}).items():
-            (tmp_path / name).write_text(text)
-        before = sorted(tmp_path.iterdir())
-        assert main(words.split()) == 2
+    def contents() -> dict[Path, bytes]:
+        return {path: path.read_bytes() for path in tmp_path.iterdir()}
+
+    def run(words: str, files: dict[str, str | bytes] | None = None) -> str:
+        for name, content in (files or {}).items():
+            (tmp_path / name).write_bytes(content.encode() if isinstance(content, str) else content)
+        before = contents()
+        assert main(shlex.split(words)) == 2
         captured = capsys.readouterr()
-        assert (captured.out, sorted(tmp_path.iterdir())) == ("", before)
+        assert (captured.out, contents()) == ("", before)
         assert captured.err.startswith("labkit: ")
         assert captured.err.count("\n") == 1
         return captured.err.removeprefix("labkit: ").strip()
@@ -202,10 +206,54 @@ def test_a_cap_is_taken_before_the_score(answer: Any, tmp_path: Path) -> None:
             {"b.json": "[8]"},
             "Missing option '--format'. Choose from: lhotse, tf-data, capture-sizes",
         ),
+        (
+            "score-edges cdnow b.yaml --format lhotse",
+            {"b.yaml": "bucket_duration_bins: [8]\n"},
+            "b.yaml: not JSON: Expecting value at line 1, column 1. Write YAML as JSON first.",
+        ),
+        (
+            "score-edges cdnow b.json --format lhotse",
+            {"b.json": b"\x7fELF\xe5"},
+            "b.json: not JSON: byte 4 is not UTF-8. An edges file is JSON text.",
+        ),
+        (
+            "score-edges cdnow b.json --format lhotse",
+            {"b.json": f"[{'9' * 5000}]"},
+            "b.json: not JSON that can be read: an integer has 5000 digits, 2147483647 is the largest length.",
+        ),
+        (
+            "score-edges cdnow '' --format lhotse",
+            {},
+            "the file name is empty, or '.': name the JSON file with the edges.",
+        ),
+        (
+            "convert t.yaml --to lhotse --out e.json",
+            {"t.yaml": "kind: labkit.tuned_config\n"},
+            "'t.yaml': not JSON: Expecting value at line 1, column 1. Write YAML as JSON first.",
+        ),
+        (
+            "convert t.yaml --to lhotse --out e.json",
+            {"t.yaml": "{}"},
+            "'t.yaml': not a tuned configuration of labkit: it has no field 'kind' that says 'labkit.tuned_config'.",
+        ),
     ],
-    ids=["unsorted", "sizes", "format", "another kind", "no format"],
+    ids=[
+        "unsorted",
+        "sizes",
+        "format",
+        "another kind",
+        "no format",
+        "yaml",
+        "binary",
+        "digits",
+        "no name",
+        "tuned yaml",
+        "json as yaml",
+    ],
 )
-def test_files_that_are_none_are_one_line(complaint: Any, words: str, files: dict[str, str], message: str) -> None:
+def test_files_that_are_none_are_one_line(
+    complaint: Any, words: str, files: dict[str, str | bytes], message: str
+) -> None:
     assert complaint(words, files) == message
 
 
@@ -242,3 +290,23 @@ def test_a_folder_that_is_not_there_is_refused(complaint: Any, tmp_path: Path) -
     assert complaint("convert t.json --to lhotse --out no/e.json") == (
         "folder 'no' does not exist, so 'e.json' cannot be written: create it first."
     )
+
+
+@pytest.mark.parametrize("target", ["lhotse", "tf-data", "capture-sizes"])
+@pytest.mark.parametrize("out", ["t.json", "other.json", "notes.txt", "data.bin"])
+def test_only_edges_of_the_same_format_are_overwritten(complaint: Any, tmp_path: Path, out: str, target: str) -> None:
+    policy = BatchPolicy("bucket_rows", bucket_edges=(217,))
+    for name in ("t.json", "other.json"):
+        TunedConfig.from_policy(preset("cdnow"), policy).save(tmp_path / name)
+    files = {"notes.txt": "notes", "data.bin": b"[\xff"}
+    assert complaint(f"convert t.json --to {target} --out {out}", files) == (
+        f"'{out}' is there and is no edges file of format {target}, so it is not overwritten: choose another name."
+    )
+
+
+def test_edges_are_written_again(answer: Any, tmp_path: Path, complaint: Any) -> None:
+    TunedConfig.from_policy(preset("cdnow"), BatchPolicy("bucket_rows", bucket_edges=(217,))).save(tmp_path / "t.json")
+    (tmp_path / "e.json").write_text('{"bucket_duration_bins": [8]}')
+    answer("convert t.json --to lhotse --out e.json")
+    assert read_edges("e.json", "lhotse").edges == (217,)
+    assert complaint("convert t.json --to tf-data --out e.json").startswith("'e.json' is there and is no edges file")

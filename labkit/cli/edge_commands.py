@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 from labkit.cli import options as given
 from labkit.cli.commands import app
 from labkit.cli.printing import print_result
+from labkit.errors import ConfigError
+
+if TYPE_CHECKING:
+    from labkit.config.tuned import TunedConfig
 
 
 @app.command("score-edges")
@@ -34,11 +41,13 @@ def score(
 def convert(
     tuned: given.TunedFile, to: given.TargetFormat, out: given.TargetFile, as_json: given.AsJson = False
 ) -> None:
-    """Write the edges and rows of a tuned JSON for another tool, and say what its file cannot hold."""
-    from labkit.config.tuned import TunedConfig
+    """Write the edges and rows of a tuned JSON for another tool, and say what its file cannot hold.
+
+    A file that is there is overwritten only if it holds edges of the same format.
+    """
     from labkit.interchange.files import write_edges
 
-    policy = TunedConfig.load(tuned).batch_policy
+    policy = _loaded(tuned).batch_policy
     lost = write_edges(policy, out, to)
     note = f"; not in the file: {', '.join(lost)}" if lost else ""
     print_result(
@@ -46,3 +55,14 @@ def convert(
         lambda: {"format": str(to), "out": str(out), "not_carried": list(lost)},
         lambda: f"written to {out}{note}",
     )
+
+
+def _loaded(tuned: Path) -> TunedConfig:
+    """The tuned configuration; a YAML file is told what to do, as by ``score-edges``."""
+    from labkit.config.tuned import TunedConfig
+    from labkit.interchange.json_lists import yaml_hint
+
+    try:
+        return TunedConfig.load(tuned)
+    except ConfigError as error:
+        raise ConfigError(f"{error}{yaml_hint(tuned) if ': not JSON: ' in str(error) else ''}") from None

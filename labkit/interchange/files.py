@@ -11,8 +11,8 @@ from labkit.batching.fields import choice
 from labkit.batching.groups import Groups, resolve_groups
 from labkit.batching.policy import BatchPolicy, Overflow, PadTo
 from labkit.batching.strategies import Batching
-from labkit.errors import PolicyError
-from labkit.files import write_whole
+from labkit.errors import DataFileError, EdgesError, PolicyError
+from labkit.files import PathKind, check_target, kind_of, reason_of, write_whole
 from labkit.interchange import capture_sizes, lhotse, tf_data
 from labkit.interchange.foreign import EdgeFormat, ForeignEdges
 from labkit.interchange.json_lists import read_json
@@ -26,7 +26,7 @@ def read_edges(path: str | os.PathLike[str], format: EdgeFormat | str) -> Foreig
         format: ``lhotse`` (NeMo too), ``tf-data`` or ``capture-sizes``.
 
     Raises:
-        DataFileError: not there, not JSON, or a file of another kind.
+        DataFileError: an empty name, not there, not JSON, or a file of another kind.
         EdgesError: numbers that are unsorted, repeated, fractional or out of range, or batch sizes that do not match.
         PolicyError: a format that does not exist.
     """
@@ -49,17 +49,45 @@ def write_edges(
 ) -> tuple[str, ...]:
     """Write the edges and rows of a bucket policy for another tool.
 
+    A file that is there is replaced if ``read_edges`` reads it in this format; any other file is not.
+
     Returns:
         What the file cannot say of the policy, a line each, such as ``max_length 50``: the tool must be told otherwise.
 
     Raises:
         PolicyError: a strategy without buckets, or a format that does not exist.
         EdgesError: an edge that the format cannot hold.
-        DataFileError: a path that cannot be written to; nothing is left there then.
+        DataFileError: a path that cannot be written to, or that of a file which holds no edges in this format; what is
+            there stays as it is then.
     """
     text = edges_text(policy, format)
-    write_whole(path, text)
+    write_whole(_checked_target(path, choice("format", format, EdgeFormat)), text)
     return not_carried(policy, format)
+
+
+def _checked_target(path: str | os.PathLike[str], kind: EdgeFormat) -> Path:
+    """The path, if edges can be written there without overwriting anything else."""
+    target = check_target(path)
+    there = kind_of(target, verb="write")
+    if there is not None and not (there is PathKind.FILE and _holds_edges(target, kind)):
+        raise DataFileError(
+            f"{str(target)!r} is there and is no edges file of format {kind}, so it is not overwritten: "
+            "choose another name."
+        )
+    return target
+
+
+def _holds_edges(path: Path, kind: EdgeFormat) -> bool:
+    try:
+        with path.open("rb") as file:
+            if not file.read(64).removeprefix(b"\xef\xbb\xbf").lstrip().startswith((b"{", b"[")):
+                return False  # a large file of another kind is not read
+        read_edges(path, kind)
+    except OSError as error:
+        raise DataFileError(f"cannot read {str(path)!r}, which would be overwritten: {reason_of(error)}.") from error
+    except (DataFileError, EdgesError):
+        return False
+    return True
 
 
 def edges_text(policy: BatchPolicy, format: EdgeFormat | str) -> str:  # noqa: A002

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from labkit.errors import DataFileError, EdgesError
-from labkit.lengths.histogram_csv import read_text
+from labkit.files import not_found, reason_of
 from labkit.lengths.validate import MAX_LENGTH
+from labkit.units import shown
 
 _MOST_SHOWN = 60
 
@@ -18,16 +19,35 @@ def read_json(path: Path) -> Any:
     """The content of a JSON file.
 
     Raises:
-        DataFileError: missing, unreadable, not UTF-8, or not JSON by the book (NaN and infinity are not).
+        DataFileError: no name, missing, unreadable, not UTF-8, or not JSON by the book (NaN and infinity are not).
     """
-    text = read_text(path)
+    text = _text_of(path)
     try:
-        return json.loads(text, parse_constant=_no_constant)
+        return json.loads(text, parse_constant=_no_constant, parse_int=_whole)
     except json.JSONDecodeError as error:
         line = f"{path}: not JSON: {error.msg} at line {error.lineno}, column {error.colno}."
-        raise DataFileError(f"{line} Write YAML as JSON first." if path.suffix in {".yaml", ".yml"} else line) from None
+        raise DataFileError(line + yaml_hint(path)) from None
     except (ValueError, RecursionError) as error:  # NaN, an integer of thousands of digits, a tower of brackets
         raise DataFileError(f"{path}: not JSON that can be read: {str(error).splitlines()[0]}") from None
+
+
+def yaml_hint(path: Path) -> str:
+    """What to add to the line on a file that is not JSON: what to do where it is YAML, else nothing."""
+    return " Write YAML as JSON first." if path.suffix.lower() in {".yaml", ".yml"} else ""
+
+
+def _text_of(path: Path) -> str:
+    """The text of an edges file, without its byte order mark."""
+    if path == Path():  # what an empty text becomes
+        raise DataFileError("the file name is empty, or '.': name the JSON file with the edges.")
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise not_found(path) from None
+    except UnicodeDecodeError as error:
+        raise DataFileError(f"{path}: not JSON: byte {error.start} is not UTF-8. An edges file is JSON text.") from None
+    except (OSError, ValueError) as error:
+        raise DataFileError(f"cannot read {str(path)!r}: {reason_of(error)}.") from error
 
 
 def field_of(data: Any, names: tuple[str, ...], where: str, what: str) -> Any:
@@ -57,7 +77,7 @@ def whole_numbers(value: Any, name: str, where: str, *, least: int = 1, unit: st
         if isinstance(item, float) and not item.is_integer():
             raise EdgesError(f"{where}: {name}[{i}] = {item} is not a whole number: count in {unit}.")
         if not least <= item <= MAX_LENGTH:
-            raise EdgesError(f"{where}: {name}[{i}] = {item} is outside {least} .. 2**31 - 1 = {MAX_LENGTH}.")
+            raise EdgesError(f"{where}: {name}[{i}] = {shown(item)} is outside {least} .. 2**31 - 1 = {MAX_LENGTH}.")
         numbers.append(int(item))
     return tuple(numbers)
 
@@ -76,6 +96,14 @@ def increasing(numbers: tuple[int, ...], name: str, where: str) -> tuple[int, ..
 
 def _no_constant(name: str) -> Any:
     raise ValueError(f"{name} is no number.")
+
+
+def _whole(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:  # Python reads no integer of thousands of digits
+        digits = len(text.lstrip("-"))
+        raise ValueError(f"an integer has {digits} digits, {MAX_LENGTH} is the largest length.") from None
 
 
 def _described(value: Any) -> str:

@@ -74,9 +74,9 @@ def test_what_a_file_cannot_say_is_named(tmp_path: Path) -> None:
         drop_last=True,
     )
     everything = ("max_length 15", "bucket_widths [7, 20]", "overflow truncate", "length_multiple 8")
-    assert write_edges(policy, tmp_path / "f", "lhotse") == (*everything, "static_shapes True", "drop_last True")
-    assert write_edges(policy, tmp_path / "f", "tf-data") == (*everything, "static_shapes True")
-    assert write_edges(policy, tmp_path / "f", "capture-sizes") == (
+    assert write_edges(policy, tmp_path / "l", "lhotse") == (*everything, "static_shapes True", "drop_last True")
+    assert write_edges(policy, tmp_path / "t", "tf-data") == (*everything, "static_shapes True")
+    assert write_edges(policy, tmp_path / "c", "capture-sizes") == (
         *everything[:3],
         "static_shapes True",
         "drop_last True",
@@ -91,7 +91,7 @@ def test_dropping_what_is_longer_is_a_max_duration(tmp_path: Path) -> None:
         "bucket_batch_size": [3, 3],
         "max_duration": 20,
     }
-    assert write_edges(policy, tmp_path / "f", "tf-data") == ("overflow drop",)
+    assert write_edges(policy, tmp_path / "t", "tf-data") == ("overflow drop",)
 
 
 # --- refused
@@ -109,6 +109,7 @@ def test_dropping_what_is_longer_is_a_max_duration(tmp_path: Path) -> None:
             "[2.5, 8]",
             "duration bins[0] = 2.5 is not a whole number: count in events (tokens, frames), not in seconds.",
         ),
+        ("lhotse", f"[{'9' * 99}]", f"duration bins[0] = {'9' * 60}... is outside 1 .. 2**31 - 1 = 2147483647."),
         ("lhotse", '["8"]', 'duration bins[0] must be a whole number: got "8".'),
         ("lhotse", "[true]", "duration bins[0] must be a whole number: got true."),
         (
@@ -196,6 +197,11 @@ def test_numbers_that_cannot_be_edges_are_refused(tmp_path: Path, format: str, t
         ),
         ("lhotse", "[8, 20", "not JSON: Expecting ',' delimiter at line 1, column 7."),
         ("lhotse", "[NaN]", "not JSON that can be read: NaN is no number."),
+        (
+            "lhotse",
+            f"[-{'9' * 5000}]",
+            "not JSON that can be read: an integer has 5000 digits, 2147483647 is the largest length.",
+        ),
     ],
 )
 def test_a_file_of_another_kind_is_refused(tmp_path: Path, format: str, text: str, message: str) -> None:  # noqa: A002
@@ -206,8 +212,9 @@ def test_a_file_of_another_kind_is_refused(tmp_path: Path, format: str, text: st
     assert str(caught.value) == f"{path}: {message}"
 
 
-def test_yaml_is_named(tmp_path: Path) -> None:
-    path = tmp_path / "f.yaml"
+@pytest.mark.parametrize("name", ["f.yaml", "f.yml", "f.YAML"])
+def test_yaml_is_named(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
     path.write_text("bucket_duration_bins: [8, 20]\n")
     with pytest.raises(DataFileError, match=r"not JSON: .* Write YAML as JSON first\.$"):
         read_edges(path, "lhotse")
@@ -216,6 +223,41 @@ def test_yaml_is_named(tmp_path: Path) -> None:
 def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataFileError, match=r"nothing\.json"):
         read_edges(tmp_path / "nothing.json", "lhotse")
+
+
+def test_a_file_without_a_name_is_refused() -> None:
+    with pytest.raises(DataFileError, match=r"^the file name is empty, or '\.': name the JSON file with the edges\.$"):
+        read_edges("", "lhotse")
+
+
+def test_a_byte_order_mark_is_fine(tmp_path: Path) -> None:
+    path = tmp_path / "f.json"
+    path.write_text("[8, 20]", encoding="utf-8-sig")
+    assert read_edges(path, "lhotse").edges == (8, 20)
+    assert write_edges(POLICY, path, "lhotse") == ()
+
+
+@pytest.mark.parametrize("format", list(EdgeFormat))
+def test_edges_of_the_same_format_are_overwritten(tmp_path: Path, format: EdgeFormat) -> None:  # noqa: A002
+    path = tmp_path / "f.json"
+    write_edges(BatchPolicy("bucket_rows", bucket_edges=(7,)), path, format)
+    write_edges(POLICY, path, format)
+    assert read_edges(path, format).edges == (8, 20, 50)
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"notes\n", b"\xff\xfe\x00", b"[20, 8]", b'{"bucket_boundaries": [9, 21]}', b"[8, 20"], ids=repr
+)
+def test_nothing_else_is_overwritten(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "f.json"
+    path.write_bytes(content)
+    with pytest.raises(DataFileError) as caught:
+        write_edges(POLICY, path, "lhotse")
+    assert str(caught.value) == (
+        f"'{path}' is there and is no edges file of format lhotse, so it is not overwritten: choose another name."
+    )
+    assert path.read_bytes() == content
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_a_format_that_does_not_exist_is_refused(tmp_path: Path) -> None:
