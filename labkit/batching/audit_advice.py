@@ -23,17 +23,23 @@ LAG1_BATCHES, LAG1_ABOVE = 500, 0.2
 STRAGGLER_ABOVE = 1.1
 #: More repetitions than this, as a share of the sequences, weigh some users more than the rest.
 REPEATED_ABOVE = 0.1
+#: What a plan with little padding goes on doing; all others pad.
+_DOES = {Batching.BUCKETS: "bucket", Batching.PACKS: "pack"}
 
 
 def advice(audit: Audit, spec: StrategySpec) -> str:
     """One sentence: whether to pad, to bucket, or to leave padding altogether; and which norm goes with it."""
     if not audit.batches:
         return "There is no batch: use fewer rows, or drop_last=False."
+    if not audit.kept_events:
+        return "The batches have no event: there is nothing to pad, to bucket or to pack."
     padding = f"Padding is {format_share(audit.padding_ratio)}"
     if spec.layout not in (Layout.PADDED, Layout.PACKED_ROWS):
         found = "Nothing is padded: keep this layout if its kernels are fast enough"
     elif audit.padding_ratio < PAD_BELOW:
-        found = f"{padding}, under {100 * PAD_BELOW:.0f} %: pad, as this plan does"
+        found = f"{padding}, under {100 * PAD_BELOW:.0f} %: {_DOES.get(spec.batching, 'pad')}, as this plan does"
+    elif spec.batching is Batching.PACKS:
+        found = f"{padding} in spite of the packs: use another capacity, more sequences a pack, or jagged"
     elif audit.padding_ratio >= BUCKET_BELOW:
         found = f"{padding}, {100 * BUCKET_BELOW:.0f} % or more: use jagged, packed or segmented"
     elif spec.batching is Batching.BUCKETS:
@@ -46,9 +52,11 @@ def advice(audit: Audit, spec: StrategySpec) -> str:
     return found + "."
 
 
-def warnings_of(audit: Audit, policy: BatchPolicy) -> tuple[str, ...]:
-    """What is not wrong, and still should be known."""
+def warnings_of(audit: Audit, policy: BatchPolicy, broken: bool = False) -> tuple[str, ...]:
+    """What is not wrong, and still should be known; ``broken``: the arrays of the plan do not fit one another."""
     found = []
+    if broken:
+        found.append("the figures are of what the plan's arrays have in common; mend its faults and audit it again.")
     for bucket in audit.buckets:
         if bucket.edge is None:
             found.append(

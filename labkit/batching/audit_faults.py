@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labkit.batching.audit_counts import Batches, Rules, Seen
+from labkit.batching.audit_shapes import wrong_shapes
+from labkit.batching.audit_structure import wrong_ranks
 from labkit.batching.policy import BatchPolicy, Oversize, PadTo
 from labkit.batching.strategies import Batching, Layout
 
@@ -32,15 +34,30 @@ _CLAIMED = (
 _OF_A_RANK = ("batches", "slots", "kept_events", "batches_over_budget")
 
 
-def faults_of(audit: Audit, plans: list[EpochPlan], rules: Rules, found: Seen, batches: Batches) -> tuple[str, ...]:
-    """Every fault in one line with its numbers; empty for a sound plan."""
+def faults_of(
+    audit: Audit, plans: list[EpochPlan], rules: Rules, found: Seen, batches: Batches, broken: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Every fault in one line with its numbers; empty for a sound plan.
+
+    Args:
+        audit: what was counted.
+        plans: where.
+        rules: what the policy says.
+        found: how often each sequence is in the plans.
+        batches: what is in each batch.
+        broken: arrays that do not fit one another. What the plan says of itself cannot be held against them, so that
+            only the sequences in its batches are looked at beside.
+    """
+    if broken:
+        return (*broken, *_wrong_sequences(audit, rules, found), *wrong_ranks(plans))
     return tuple(
         line
         for lines in (
             _wrong_sequences(audit, rules, found),
             _wrong_batches(batches, rules),
             _over_budget(batches, rules.policy),
-            _wrong_pieces(plans, rules),
+            wrong_shapes(plans, rules, batches),
+            wrong_ranks(plans),
             _unequal_steps(plans),
             _wrong_figures(audit, plans),
         )
@@ -66,6 +83,8 @@ def _wrong_batches(batches: Batches, rules: Rules) -> Iterator[str]:
     checks = {"is empty": batches.sizes == 0, "has sequences of several buckets": batches.mixed}
     if spec.batching is not Batching.PACKS:
         checks["has more sequences than rows"] = batches.sizes > batches.rows
+        if rules.groups is None or not rules.groups.static:
+            checks["has rows without a sequence"] = batches.sizes < batches.rows
     checks["has a row longer than its width"] = batches.longest > batches.widths
     if spec.layout in (Layout.PADDED, Layout.PACKED_ROWS):
         checks["has slots that are not rows x width"] = batches.slots != used
@@ -93,27 +112,6 @@ def _over_budget(batches: Batches, policy: BatchPolicy) -> Iterator[str]:
             f"batch {i} has {used[i]} {'events' if in_events else 'slots'}, above token_budget {policy.token_budget} "
             f"({np.count_nonzero(wrong)} such batches)."
         )
-
-
-def _wrong_pieces(plans: list[EpochPlan], rules: Rules) -> Iterator[str]:
-    for plan in plans:
-        if plan.pack_offsets is None or plan.event_start is None or plan.event_stop is None:
-            continue
-        lengths = rules.lengths[np.clip(plan.order, 0, rules.lengths.size - 1)]
-        outside = (plan.event_start < 0) | (plan.event_start > plan.event_stop) | (plan.event_stop > lengths)
-        if outside.any():
-            i = int(np.argmax(outside))
-            yield (
-                f"piece {plan.event_start[i]} .. {plan.event_stop[i]} of sequence {plan.order[i]} is outside its "
-                f"{lengths[i]} events."
-            )
-        if plan.order.size:
-            filled = np.add.reduceat(plan.event_stop - plan.event_start, plan.pack_offsets[:-1])
-            most = int(plan.padded_lengths.max())
-            if int(filled.max()) > most:
-                yield f"pack {int(np.argmax(filled))} has {int(filled.max())} events for a width of {most}."
-        if plan.pack_offsets.size - 1 != int(plan.rows.sum()):
-            yield f"{plan.pack_offsets.size - 1} packs for {int(plan.rows.sum())} rows."
 
 
 def _unequal_steps(plans: list[EpochPlan]) -> Iterator[str]:

@@ -12,6 +12,7 @@ from labkit.batching.audit import Audit, BucketAudit
 from labkit.batching.audit_advice import advice, warnings_of
 from labkit.batching.audit_counts import Batches, Rules, Seen, seen
 from labkit.batching.audit_faults import faults_of
+from labkit.batching.audit_structure import readable
 from labkit.batching.dealing import straggler
 from labkit.batching.policy import BatchPolicy
 from labkit.batching.strategies import Batching, Layout
@@ -69,6 +70,8 @@ class Sums:
 
 def audited(plans: list[EpochPlan], lengths: NDArray[np.integer]) -> Audit:
     """The audit of plans that belong together; see ``audit_ranks``."""
+    mended = [readable(plan) for plan in plans]
+    plans, broken = [plan for plan, _ in mended], tuple(line for _, lines in mended for line in lines)
     plan, policy = plans[0], plans[0].policy
     rules = Rules.of(policy, lengths)
     found = seen(plans, rules)
@@ -97,8 +100,8 @@ def audited(plans: list[EpochPlan], lengths: NDArray[np.integer]) -> Audit:
     return replace(
         result,
         advice=advice(result, policy.spec),
-        warnings=warnings_of(result, policy),
-        faults=faults_of(result, plans, rules, found, batches),
+        warnings=warnings_of(result, policy, bool(broken)),
+        faults=faults_of(result, plans, rules, found, batches, broken),
     )
 
 

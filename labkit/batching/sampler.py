@@ -9,6 +9,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike, NDArray
 
+from labkit.batching.audit_advice import REPEATED_ABOVE
 from labkit.batching.costs import DEFAULT_ALPHA
 from labkit.batching.dealing import Remainder
 from labkit.batching.fields import whole_number
@@ -20,6 +21,7 @@ from labkit.batching.what_if import what_if
 from labkit.errors import PolicyError
 from labkit.lengths.histogram import LengthHistogram
 from labkit.lengths.validate import checked_lengths
+from labkit.units import format_share, shown
 
 
 class BucketBatchSampler:
@@ -47,7 +49,8 @@ class BucketBatchSampler:
         alpha: weight of the squares in ``balance='quadratic'``.
 
     Warns:
-        UserWarning: ``drop_last`` or ``remainder='drop'`` leaves a bucket without a single batch.
+        UserWarning: ``drop_last`` or ``remainder='drop'`` leaves a bucket without a single batch;
+            ``remainder='repeat'`` repeats more than a tenth of the sequences.
 
     Raises:
         LengthsError, PolicyError: as ``plan_epoch``; the first plan is made here, so that errors come before training.
@@ -78,6 +81,19 @@ class BucketBatchSampler:
         self._plan: EpochPlan | None = None
         _ = self.plan
         self._warn_of_buckets_without_batches()
+        self._warn_of_repetitions()
+
+    def _warn_of_repetitions(self) -> None:
+        """``remainder='repeat'`` with few batches a bucket trains some sequences twice in every epoch."""
+        found = self.plan.all_ranks
+        if found.sequences_repeated > REPEATED_ABOVE * found.sequences:
+            share = format_share(found.sequences_repeated / found.sequences)
+            warnings.warn(
+                f"remainder 'repeat': {found.sequences_repeated} places in every epoch are repetitions, {share} of the "
+                f"{found.sequences} sequences, so that {found.world_size} ranks have equal steps. Use smaller batches, "
+                "fewer buckets or ranks, or remainder 'uneven' or 'drop'.",
+                stacklevel=3,
+            )
 
     def _warn_of_buckets_without_batches(self) -> None:
         """A bucket smaller than one batch a rank would be left out of every epoch, not of this one alone."""
@@ -111,9 +127,12 @@ class BucketBatchSampler:
     def plan(self) -> EpochPlan:
         """The plan of the current epoch."""
         if self._plan is None:
-            share = {field.name: getattr(self.share, field.name) for field in fields(self.share)}
-            self._plan = plan_epoch(self._lengths, self.policy, seed=self.seed, epoch=self.epoch, **share)
+            self._plan = self._planned(self.seed, self.epoch)
         return self._plan
+
+    def _planned(self, seed: int, epoch: int) -> EpochPlan:
+        share = {field.name: getattr(self.share, field.name) for field in fields(self.share)}
+        return plan_epoch(self._lengths, self.policy, seed=seed, epoch=epoch, **share)
 
     def __len__(self) -> int:
         """Batches that the next pass gives: those of the epoch, less those consumed before a resume."""
@@ -178,8 +197,14 @@ class BucketBatchSampler:
         """Go on where ``state_dict`` was taken, with the same lengths and policy.
 
         Raises:
-            PolicyError: a state of another data set or another number of ranks, or one with missing fields.
+            PolicyError: a state of another data set or another number of ranks, one with missing fields, or no state
+                at all. The sampler stays as it was.
         """
+        if not isinstance(state, dict):
+            raise PolicyError(
+                f"sampler state must be a dict: got {shown(state)} ({type(state).__name__}). "
+                "Pass what state_dict returned."
+            )
         missing = [k for k in ("seed", "epoch", "batches_consumed", "sequences", "world_size") if k not in state]
         if missing:
             raise PolicyError(f"sampler state lacks {', '.join(missing)}: pass what state_dict returned.")
@@ -194,9 +219,9 @@ class BucketBatchSampler:
                     f"sampler state has {name} {was}, this sampler has {own}: batches would be "
                     f"missed or seen twice. Resume with {name} {was}, or begin the next epoch."
                 )
+        seed = whole_number("seed", state["seed"], least=0)
         epoch = whole_number("epoch", state["epoch"], least=0)
-        self.seed = whole_number("seed", state["seed"], least=0)
-        self.epoch, self._plan, self._passes = epoch, None, 0
-        steps = self.plan.all_ranks.steps
-        consumed = whole_number("batches_consumed", state["batches_consumed"], least=0, most=steps)
-        self._consumed = min(consumed, len(self.plan))  # with remainder 'uneven' this rank may have fewer
+        plan = self._planned(seed, epoch)
+        consumed = whole_number("batches_consumed", state["batches_consumed"], least=0, most=plan.all_ranks.steps)
+        self.seed, self.epoch, self._plan, self._passes = seed, epoch, plan, 0
+        self._consumed = min(consumed, len(plan))  # with remainder 'uneven' this rank may have fewer

@@ -179,6 +179,21 @@ VARYING = "; rows vary from 1 to 2 a batch, so use LayerNorm, not BatchNorm."
             "Nothing is padded: keep this layout if its kernels are fast enough.",
         ),
         (
+            [8, 7, 8, 8],
+            {"strategy": "bucket_rows", "bucket_edges": (8,)},
+            "Padding is 3.1 %, under 30 %: bucket, as this plan does.",
+        ),
+        ([8, 7, 8, 8], {"strategy": "packed"}, "Padding is 3.1 %, under 30 %: pack, as this plan does."),
+        (
+            [5, 5],
+            {"strategy": "packed", "capacity": 8},
+            "Padding is 37.5 % in spite of the packs: use another capacity, more sequences a pack, or jagged.",
+        ),
+        *(
+            ([0, 0], {"strategy": name}, "The batches have no event: there is nothing to pad, to bucket or to pack.")
+            for name in ("pad_max", "packed", "jagged")
+        ),
+        (
             [8, 1],
             {"strategy": "pad_max", "rows": 4, "drop_last": True},
             "There is no batch: use fewer rows, or drop_last=False.",
@@ -282,7 +297,9 @@ PACKED = BatchPolicy("packed", capacity=10, shuffle=False)  # 10 | 2 2 2 2
         pytest.param(
             PACKED, {"event_stop": ints(11, 2, 2, 2, 2)}, "piece 0 .. 11 of sequence 4 is outside its 10 events."
         ),
-        pytest.param(PACKED, {"pack_offsets": ints(0, 2, 5)}, "pack 0 has 12 events for a width of 10."),
+        pytest.param(
+            PACKED, {"pack_offsets": ints(0, 2, 5)}, "pack 0 has 12 events, above the capacity 10 (1 such packs)."
+        ),
         pytest.param(PACKED, {"pack_offsets": ints(0, 1, 3, 5)}, "3 packs for 2 rows."),
     ],
     ids=lambda value: value if isinstance(value, str) else "",

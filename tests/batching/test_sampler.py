@@ -139,6 +139,28 @@ def test_a_state_that_does_not_fit_is_refused() -> None:
         found.load_state_dict(state | {"batches_consumed": 999})
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [{"seed": -1}, {"epoch": "2"}, {"batches_consumed": 999}, {"batches_consumed": -1}, {"batches_consumed": None}],
+    ids=str,
+)
+def test_a_refused_state_leaves_the_sampler_as_it_was(wrong: dict[str, object]) -> None:
+    found = sampler(seed=2)
+    found.load_state_dict(found.state_dict(batches_consumed=2))
+    with pytest.raises(PolicyError, match=next(iter(wrong))):
+        found.load_state_dict({**sampler(seed=5).state_dict(batches_consumed=1), "epoch": 3, **wrong})
+    assert (found.seed, found.epoch) == (2, 0)
+    assert list(found) == planned(seed=2)[2:]
+
+
+@pytest.mark.parametrize(("state", "shown"), [(None, "None"), (3, "3"), ([("seed", 1)], "")], ids=str)
+def test_a_state_that_is_no_dict_is_refused(state: object, shown: str) -> None:
+    with pytest.raises(
+        PolicyError, match=rf"^sampler state must be a dict: got {shown}.*Pass what state_dict returned"
+    ):
+        sampler().load_state_dict(state)  # type: ignore[arg-type]
+
+
 # --- refused and warned of at once
 
 

@@ -18,6 +18,9 @@ from labkit.config import TunedConfig
 from labkit.errors import PolicyError
 from labkit.lengths.histogram import LengthHistogram
 
+#: A hundred sequences in three buckets are few for three ranks.
+pytestmark = pytest.mark.filterwarnings("ignore:remainder 'repeat'. .* are repetitions:UserWarning")
+
 LENGTHS = [(k * k) % 37 for k in range(100)]
 POLICY = BatchPolicy("bucket_budget", bucket_edges=(4, 12, 40), token_budget=96)
 
@@ -159,4 +162,25 @@ def test_a_bucket_with_fewer_batches_than_ranks_is_warned_of() -> None:
         BucketBatchSampler([2, 2, 9, 9, 9, 9], policy, world_size=3, remainder="drop")
     assert len(caught) == 1  # the other bucket loses one batch, another in every epoch
     assert caught[0].filename == __file__
-    BucketBatchSampler([2, 2, 9, 9, 9, 9], policy, world_size=3)  # warnings are errors
+    with pytest.warns(UserWarning, match="are repetitions") as caught:
+        BucketBatchSampler([2, 2, 9, 9, 9, 9], policy, world_size=3)
+    assert len(caught) == 1  # nobody is left out
+
+
+def test_many_repetitions_are_warned_of_at_once() -> None:
+    policy = BatchPolicy("pad_max", rows=4)
+    said = (
+        r"^remainder 'repeat': 8 places in every epoch are repetitions, 100\.0 % of the 8 sequences, so that 4 ranks "
+        r"have equal steps\. Use smaller batches, fewer buckets or ranks, or remainder 'uneven' or 'drop'\.$"
+    )
+    with pytest.warns(UserWarning, match=said) as caught:
+        BucketBatchSampler([5] * 8, policy, rank=1, world_size=4)
+    assert [w.filename for w in caught] == [__file__]
+
+
+@pytest.mark.filterwarnings("error")
+def test_few_repetitions_or_another_remainder_are_not_warned_of() -> None:
+    policy = BatchPolicy("pad_max", rows=1)
+    assert BucketBatchSampler([5] * 10, policy, world_size=11).plan.all_ranks.sequences_repeated == 1  # a tenth
+    BucketBatchSampler([5] * 4, policy, world_size=3, remainder="uneven")
+    BucketBatchSampler([5] * 4, policy, world_size=3, remainder="drop")
