@@ -23,6 +23,11 @@ from labkit.lengths.histogram import LengthHistogram
 from labkit.lengths.validate import checked_lengths
 
 
+#: Sets the random numbers of plans apart. To NumPy a key (seed, 0) is the same as the seed alone, and data that somebody
+#: drew from the same seed would be shuffled by the very numbers that it was drawn from: by its own lengths.
+_STREAM = 0x6C61626B
+
+
 def plan_epoch(
     lengths: ArrayLike,
     policy: BatchPolicy,
@@ -68,7 +73,7 @@ def plan_epoch(
         six times the int32 lengths, the result (8 N bytes) included.
     """
     array = checked_lengths(lengths)
-    key = (whole_number("seed", seed, least=0), whole_number("epoch", epoch, least=0))
+    key = (whole_number("seed", seed, least=0), whole_number("epoch", epoch, least=0), _STREAM)
     share = Share.checked(rank, world_size, remainder, balance, alpha)
     rng = np.random.default_rng(key)
     histogram = LengthHistogram.from_checked(array)

@@ -172,3 +172,14 @@ def test_batches_come_in_shuffled_order_at_no_cost_in_padding(strategy: str) -> 
     assert lag1(longest(grouped, lengths)) > 0.8  # the check can fail
     assert shuffled.slots == grouped.slots
     assert (np.diff(grouped.padded_lengths) >= 0).all()  # grouped: shortest first
+
+
+@pytest.mark.parametrize("strategy", ["pad_batch", "jagged", "bucket_rows"])
+@pytest.mark.parametrize("seed", [0, 1, 7])
+def test_the_shuffle_does_not_follow_lengths_that_were_drawn_from_the_same_seed(strategy: str, seed: int) -> None:
+    # default_rng((seed, 0)) is default_rng(seed): the same numbers would sort the data by what they made of it
+    drawn = np.random.default_rng(seed).random(4000)
+    lengths = 1 + (1000 * drawn**3).astype(np.int64)
+    plan = plan_epoch(lengths, BatchPolicy(strategy, rows=50, bucket_edges=(1001,), token_budget=20_000), seed=seed)
+    place = np.arange(plan.order.size)
+    assert abs(np.corrcoef(place, drawn[plan.order])[0, 1]) < 0.08  # five standard errors of 4000
