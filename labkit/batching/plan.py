@@ -22,9 +22,8 @@ from labkit.batching.truncation import cap_loss
 from labkit.lengths.histogram import LengthHistogram
 from labkit.lengths.validate import checked_lengths
 
-
-#: Sets the random numbers of plans apart. To NumPy a key (seed, 0) is the same as the seed alone, and data that somebody
-#: drew from the same seed would be shuffled by the very numbers that it was drawn from: by its own lengths.
+#: Sets the random numbers of plans apart. To NumPy a key (seed, 0) is the same as the seed alone, and data that
+#: somebody drew from the same seed would be shuffled by the numbers that it was drawn from: by its own lengths.
 _STREAM = 0x6C61626B
 
 
