@@ -66,6 +66,7 @@ class Seen:
         kept: (N,) int64, events in batches, each counted once; None: what the rules allow, once it is in a batch.
         kept_again: (N,) int64, events that are in a batch already; None: what the rules allow, as often.
         strays: indices that do not exist.
+        overlaps: sequence of each piece that begins inside the one before it.
     """
 
     places: NDArray[np.int64]
@@ -73,6 +74,7 @@ class Seen:
     kept: NDArray[np.int64] | None
     kept_again: NDArray[np.int64] | None
     strays: int
+    overlaps: NDArray[np.int64] | None = None
 
     def part(
         self, rules: Rules, part: slice
@@ -109,11 +111,12 @@ def _seen_pieces(plans: list[EpochPlan], places: NDArray[np.int64], strays: int)
     order, start, events = order[turn], start[turn], events[turn]
     repeated = np.zeros(order.size, dtype=bool)
     repeated[1:] = (order[1:] == order[:-1]) & (start[1:] == start[:-1])
+    inside = (order[1:] == order[:-1]) & ~repeated[1:] & (start[1:] < start[:-1] + events[:-1])
     again, kept, kept_again = (np.zeros(places.size, dtype=np.int64) for _ in range(3))
     np.add.at(again, order[repeated], 1)
     np.add.at(kept, order[~repeated], events[~repeated])
     np.add.at(kept_again, order[repeated], events[repeated])
-    return Seen(places, again, kept, kept_again, strays)
+    return Seen(places, again, kept, kept_again, strays, order[1:][inside])
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -71,6 +71,11 @@ def _wrong_sequences(audit: Audit, rules: Rules, found: Seen) -> Iterator[str]:
     if audit.sequences_repeated and audit.world_size == 1:
         first = int(np.argmax(found.places > 1 if found.again is None else found.again > 0))
         yield f"{audit.sequences_repeated} sequences are in more than one batch, the first is {first}."
+    if found.overlaps is not None and found.overlaps.size:
+        yield (
+            f"{found.overlaps.size} pieces begin inside another piece of their sequence, the first of sequence "
+            f"{found.overlaps[0]}."
+        )
     if rules.groups is not None and rules.bucket is not None:
         wrong = np.flatnonzero((rules.bucket == rules.groups.edges.size) & (found.places > 0))
         if wrong.size:

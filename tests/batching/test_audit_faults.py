@@ -133,6 +133,13 @@ def test_coverage_is_counted_over_the_batches() -> None:
     assert "2 sequences are in more than one batch, the first is 2." in twice.faults
 
 
+def test_pieces_that_overlap_are_exposed() -> None:
+    plan = plan_epoch([10], still("packed", capacity=5, overflow="split", rows=1))  # 0 .. 5 and 5 .. 10
+    assert plan.audit().faults == ()
+    later = replace(plan, event_start=np.where(plan.event_start == 5, 4, plan.event_start))
+    assert "1 pieces begin inside another piece of their sequence, the first of sequence 0." in later.audit().faults
+
+
 def test_a_broken_plan_among_several_ranks_is_named() -> None:
     one, two = plans_of(SIX, still("pad_max", rows=1), 2)
     faults = audit_ranks([one, replace(two, rows=two.rows[:1])]).faults
