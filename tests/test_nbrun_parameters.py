@@ -82,7 +82,7 @@ class Key(enum.StrEnum):
         ("preset", "", ""),
         ("preset", "true", "true"),
         ("preset", Key.CDNOW, "cdnow"),
-        ("preset", Path("/tmp/x"), "/tmp/x"),
+        ("preset", Path("/srv/x"), "/srv/x"),
         ("cap", "50", 50),
         ("cap", "none", None),
         ("cap", None, None),
