@@ -104,7 +104,7 @@ def _figures(
 
 def _over_budget(groups: Groups, histogram: LengthHistogram, k: int, span: tuple[int, int], split: BatchSplit) -> int:
     """Batches above the token budget: those of one row, of the bucket's width or of their own length."""
-    if groups.budget is None or int(groups.rows[k] * groups.widths[k]) <= groups.budget:
+    if groups.budget is None or not groups.over_budget[k]:
         return 0
     if groups.pad_to is PadTo.EDGE:
         return split.batches

@@ -7,6 +7,7 @@ single group. ``what_if`` and ``plan_epoch`` both start from here; only what the
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from math import ceil
 
 import numpy as np
@@ -51,7 +52,7 @@ class Groups:
     drop_last: bool
     length_multiple: int
 
-    @property
+    @cached_property
     def over_budget(self) -> NDArray[np.bool_]:
         """(K,) groups whose width alone, one row, is above the token budget."""
         if self.budget is None:
