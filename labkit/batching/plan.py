@@ -68,9 +68,9 @@ def plan_epoch(
         PolicyError: the policy does not fit the lengths; the message has the index where there is one. A rank that
             does not exist; too few batches for the ranks with ``remainder='drop'``.
 
-    Cost: one vectorized sort of N 64-bit keys and a copy: at 20 million sequences less time than a stable argsort of
-        the int32 lengths, and a traced peak of about 4.3 times their bytes, the result (8 N bytes) included. Packs
-        take more of both: see ``pack_plan``.
+    Cost: one vectorized sort of N 64-bit keys and a copy: at 20 million sequences 0.4 to 1.4 times a stable argsort of
+        the int32 lengths (buckets to packs). Traced peak in units of their bytes, the result included: 3 to 4.3 in the
+        padded strategies, 7 in those filled by events, 9 for packs, whose result alone is 6.
     """
     array = checked_lengths(lengths)
     key = (whole_number("seed", seed, least=0), whole_number("epoch", epoch, least=0), _STREAM)
