@@ -1,0 +1,1 @@
+"""The GPU itself: NVML, CuPy, the one launch function, the ops."""
