@@ -1,0 +1,44 @@
+"""The kernels there are: source file, op, name expressions and the option sets that are compiled. Data alone.
+
+The loader, the compile tests, the resource table and ``labkit kernels`` all read this one list, so that a kernel that
+is not here is neither launched nor believed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+_PACKAGE = Path(__file__).resolve().parents[1]
+
+#: Where the sources lie: inside the package once it is installed, at the root of the repository in a checkout.
+_FOLDERS = (_PACKAGE / "kernels", _PACKAGE.parent / "kernels")
+
+
+@dataclass(frozen=True, slots=True)
+class KernelSource:
+    """One ``.cu`` file and everything that is compiled from it.
+
+    Attributes:
+        file: name in ``kernels/``.
+        op: the op it implements; the key in ``KERNELS``.
+        name_expressions: the ``__global__`` functions, templates with their arguments: ``"segment_pool<float, 4>"``.
+        option_sets: each a tuple of ``-DNAME=value``; each is compiled by itself, with all name expressions.
+    """
+
+    file: str
+    op: str
+    name_expressions: tuple[str, ...]
+    option_sets: tuple[tuple[str, ...], ...] = ((),)
+
+    @property
+    def path(self) -> Path:
+        """Where the source is on this machine: in the package, or else in the checkout."""
+        return next(
+            (folder / self.file for folder in _FOLDERS if (folder / self.file).is_file()), _FOLDERS[-1] / self.file
+        )
+
+
+_SOURCES: tuple[KernelSource, ...] = ()
+
+KERNELS: dict[str, KernelSource] = {source.op: source for source in _SOURCES}
