@@ -47,3 +47,19 @@ class NotebookRunError(LabkitError, RuntimeError):
 
 class MissingPackageError(LabkitError, ImportError):
     """An optional package that is needed here is not installed; the message carries the install line."""
+
+
+class KernelCompileError(LabkitError, RuntimeError):
+    """CUDA source that NVRTC refuses.
+
+    Attributes:
+        log: NVRTC's whole log, with the lines of the source.
+    """
+
+    def __init__(self, message: str, log: str = "") -> None:
+        super().__init__(message)
+        self.log = log
+
+
+class PtxError(LabkitError, RuntimeError):
+    """A PTX program that does something wrong while it runs on the CPU, or that the PTX runner cannot run."""

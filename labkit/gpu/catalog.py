@@ -15,6 +15,11 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 _FOLDERS = (_PACKAGE / "kernels", _PACKAGE.parent / "kernels")
 
 
+def kernel_folder() -> Path:
+    """The folder of the sources: in the package, or else in the checkout."""
+    return next((folder for folder in _FOLDERS if folder.is_dir()), _FOLDERS[-1])
+
+
 @dataclass(frozen=True, slots=True)
 class KernelSource:
     """One ``.cu`` file and everything that is compiled from it.
@@ -33,10 +38,13 @@ class KernelSource:
 
     @property
     def path(self) -> Path:
-        """Where the source is on this machine: in the package, or else in the checkout."""
-        return next(
-            (folder / self.file for folder in _FOLDERS if (folder / self.file).is_file()), _FOLDERS[-1] / self.file
-        )
+        """Where the source is on this machine."""
+        return kernel_folder() / self.file
+
+
+def kernel_folder() -> Path:
+    """The folder of the kernels on this machine: in the package, or else in the checkout."""
+    return next((folder for folder in _FOLDERS if folder.is_dir()), _FOLDERS[-1])
 
 
 _SOURCES: tuple[KernelSource, ...] = ()
