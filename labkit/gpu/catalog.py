@@ -47,6 +47,17 @@ def kernel_folder() -> Path:
     return next((folder for folder in _FOLDERS if folder.is_dir()), _FOLDERS[-1])
 
 
-_SOURCES: tuple[KernelSource, ...] = ()
+#: A copy moves units of the largest of these sizes that divides its rows; 32-bit indices below 2**32 units.
+_UNITS = ("uint4", "uint2", "unsigned", "unsigned short", "unsigned char")
+
+
+def _copies(op: str) -> tuple[str, ...]:
+    return tuple(f"{op}<{unit}, {index}>" for unit in _UNITS for index in ("unsigned", "unsigned long long"))
+
+
+_SOURCES: tuple[KernelSource, ...] = (
+    KernelSource("jagged_to_padded.cu", "jagged_to_padded", _copies("jagged_to_padded")),
+    KernelSource("padded_to_jagged.cu", "padded_to_jagged", _copies("padded_to_jagged")),
+)
 
 KERNELS: dict[str, KernelSource] = {source.op: source for source in _SOURCES}
