@@ -42,11 +42,6 @@ class KernelSource:
         return kernel_folder() / self.file
 
 
-def kernel_folder() -> Path:
-    """The folder of the kernels on this machine: in the package, or else in the checkout."""
-    return next((folder for folder in _FOLDERS if folder.is_dir()), _FOLDERS[-1])
-
-
 #: A copy moves units of the largest of these sizes that divides its rows; 32-bit indices below 2**32 units.
 _UNITS = ("uint4", "uint2", "unsigned", "unsigned short", "unsigned char")
 

@@ -11,7 +11,7 @@ Array = NDArray[Any]
 
 
 def to_padded(values: Array, offsets: Array, width: int, fill: float = 0) -> Array:
-    """(B, L) or (B, L, D) of the dtype of ``values`` (T,) or (T, D): the most recent L events of each row, then fill."""
+    """(B, L) or (B, L, D) of the dtype of ``values`` (T,) or (T, D): the last L events of each row, then fill."""
     rows = len(offsets) - 1
     padded = np.full((rows, width, *values.shape[1:]), fill, dtype=values.dtype)
     for b in range(rows):
@@ -23,7 +23,7 @@ def to_padded(values: Array, offsets: Array, width: int, fill: float = 0) -> Arr
 
 
 def to_jagged(padded: Array, offsets: Array, fill: float = 0) -> Array:
-    """(T,) or (T, D) of the dtype of ``padded`` (B, L) or (B, L, D): the inverse; events without a slot get the fill."""
+    """(T,) or (T, D) of the dtype of ``padded`` (B, L) or (B, L, D): the inverse; older events get the fill."""
     width = padded.shape[1]
     values = np.full((int(offsets[-1]), *padded.shape[2:]), fill, dtype=padded.dtype)
     for b in range(len(offsets) - 1):
