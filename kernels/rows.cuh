@@ -13,7 +13,8 @@
 
 constexpr int BLOCK = 256, WARPS = BLOCK / 32, HEADER = 4;
 constexpr unsigned ALL_LANES = 0xffffffffu;
-#define MINUS_INFINITY (-__int_as_float(0x7f800000))
+#define MINUS_INFINITY (-__int_as_float(0x7f800000))  // NVRTC has neither INFINITY nor NAN
+#define NOT_A_NUMBER __int_as_float(0x7fffffff)
 
 // ---- storage: 16-bit types without the toolkit's headers; arithmetic is always float32 ----------------------------
 
@@ -209,6 +210,32 @@ struct Sum {
     for (int i = 0; i < V; ++i) x[i] += other.x[i];
   }
 };
+
+// A finished row, as it is or divided by its length; exactly 0 if it has no events.
+template <typename T, int V>
+__device__ __forceinline__ void store_sum(T* __restrict__ out, Sum<V>& sum, const Share& share, int vectors, int mean) {
+  const float length = mean && share.stop > share.start ? static_cast<float>(share.stop - share.start) : 1.f;
+#pragma unroll
+  for (int i = 0; i < V; ++i) sum.x[i] /= length;
+  store<T, V>(out + (static_cast<long long>(share.row) * vectors + share.vector) * V, sum.x);
+}
+
+/* A giant row from the sums of its pieces: one block a giant and tile. */
+template <typename T, int V>
+__device__ __forceinline__ void combine_sums(T* __restrict__ out, const Sum<V>* __restrict__ partial,
+                                             const long long* __restrict__ offsets, const int* __restrict__ bins,
+                                             int vectors, int giants, int mean) {
+  const Share share = share_of_pieces(offsets, bins, vectors, (vectors + 31) / 32, giants);
+  if (share.row < 0) return;
+  const bool active = share.vector < vectors;
+  Sum<V> sum;
+  sum.clear();
+  if (active) {
+    for (long long piece = share.next; piece < share.last; piece += share.step)
+      sum.merge(partial[piece * vectors + share.vector]);
+  }
+  if (gather(sum, share) && active) store_sum<T, V>(out, sum, share, vectors, mean);
+}
 
 // Sum of one number over the lanes of a group, in all of them.
 __device__ __forceinline__ float group_sum(float x, int lanes, unsigned mask) {

@@ -44,16 +44,6 @@ struct Max {  // of each feature the greatest value and where it is first
 };
 
 template <typename T, int V>
-__device__ __forceinline__ void store_sum(T* __restrict__ out, Sum<V>& sum, const Share& share, int vectors, int mean) {
-  if (mean && share.stop > share.start) {
-    const float length = static_cast<float>(share.stop - share.start);
-#pragma unroll
-    for (int i = 0; i < V; ++i) sum.x[i] /= length;
-  }
-  store<T, V>(out + (static_cast<long long>(share.row) * vectors + share.vector) * V, sum.x);
-}
-
-template <typename T, int V>
 __global__ void __launch_bounds__(BLOCK)
     segment_sum(T* __restrict__ out, Sum<V>* __restrict__ partial, const T* __restrict__ values,
                 const long long* __restrict__ offsets, const int* __restrict__ bins, int rows, int vectors, int giants,
@@ -80,16 +70,7 @@ template <typename T, int V>
 __global__ void __launch_bounds__(BLOCK)
     segment_sum_combine(T* __restrict__ out, const Sum<V>* __restrict__ partial, const long long* __restrict__ offsets,
                         const int* __restrict__ bins, int vectors, int giants, int mean) {
-  const Share share = share_of_pieces(offsets, bins, vectors, (vectors + 31) / 32, giants);
-  if (share.row < 0) return;
-  const bool active = share.vector < vectors;
-  Sum<V> sum;
-  sum.clear();
-  if (active) {
-    for (long long piece = share.next; piece < share.last; piece += share.step)
-      sum.merge(partial[piece * vectors + share.vector]);
-  }
-  if (gather(sum, share) && active) store_sum<T, V>(out, sum, share, vectors, mean);
+  combine_sums<T, V>(out, partial, offsets, bins, vectors, giants, mean);
 }
 
 template <typename T, int V>

@@ -5,10 +5,6 @@
 
 namespace {
 
-std::uint64_t calling(void* address) {
-  return reinterpret_cast<std::uint64_t>(__builtin_extract_return_addr(address)) - 1;
-}
-
 template <class T>
 T update_add(T old, T value) {
   return old + value;
@@ -42,11 +38,9 @@ T update_xor(T old, T value) {
   return old ^ value;
 }
 
-void check(void* address, unsigned bytes, void* caller) {
+void check([[maybe_unused]] void* address, [[maybe_unused]] unsigned bytes, [[maybe_unused]] void* caller) {
 #ifdef HOST_CHECKED
-  host::check_access(reinterpret_cast<std::uint64_t>(address), bytes, true, true, calling(caller));
-#else
-  (void)address, (void)bytes, (void)caller;
+  host::check_access(reinterpret_cast<std::uint64_t>(address), bytes, true, true, host::call_site(caller));
 #endif
 }
 

@@ -7,15 +7,11 @@
 
 namespace {
 
-std::uint64_t calling(void* address) {
-  return reinterpret_cast<std::uint64_t>(__builtin_extract_return_addr(address)) - 1;
-}
-
 std::uint64_t number(const void* address) { return reinterpret_cast<std::uint64_t>(address); }
 
 }  // namespace
 
-#define HERE calling(__builtin_return_address(0))
+#define HERE host::call_site(__builtin_return_address(0))
 
 extern "C" {
 

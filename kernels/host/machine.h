@@ -78,6 +78,11 @@ inline int lane_of(const Thread& thread) { return thread.number % warp_lanes; }
 inline int warp_of(const Thread& thread) { return thread.number / warp_lanes; }
 inline Warp& warp_around(const Thread& thread) { return machine.warps[warp_of(thread)]; }
 
+// Where a runtime function was called from, given its __builtin_return_address(0): an address inside the call.
+inline std::uint64_t call_site(void* return_address) {
+  return reinterpret_cast<std::uint64_t>(__builtin_extract_return_addr(return_address)) - 1;
+}
+
 // scheduler.cpp
 void run_grid();
 void wake(Thread& thread);

@@ -8,10 +8,6 @@
 namespace host {
 namespace {
 
-std::uint64_t return_address(void* address) {
-  return reinterpret_cast<std::uint64_t>(__builtin_extract_return_addr(address)) - 1;
-}
-
 bool takes_part(const Thread& thread, unsigned mask, int kind) {
   return thread.state == State::at_warp && thread.kind == kind && thread.mask == mask;
 }
@@ -150,7 +146,7 @@ using namespace host;
 
 extern "C" int host_barrier(int kind, int predicate, int site) {
   Thread& me = *machine.current;
-  me.pc = return_address(__builtin_return_address(0));
+  me.pc = call_site(__builtin_return_address(0));
   me.state = State::at_barrier;
   me.kind = kind;
   me.parameter = predicate;
@@ -163,7 +159,7 @@ extern "C" int host_barrier(int kind, int predicate, int site) {
 
 extern "C" unsigned long long host_warp(int kind, unsigned mask, unsigned long long value, int parameter, int width) {
   Thread& me = *machine.current;
-  me.pc = return_address(__builtin_return_address(0));
+  me.pc = call_site(__builtin_return_address(0));
   if (!(mask >> lane_of(me) & 1))
     stop({"mask", me.pc, 0,
           current_name() + format(" calls a warp operation with mask 0x%08x, in which its lane %d is missing, at {pc}", mask,

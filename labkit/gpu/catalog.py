@@ -50,9 +50,37 @@ def _copies(op: str) -> tuple[str, ...]:
     return tuple(f"{op}<{unit}, {index}>" for unit in _UNITS for index in ("unsigned", "unsigned long long"))
 
 
+#: Storage types; arithmetic is float32 in all of them (``kernels/rows.cuh``).
+STORAGE = ("float", "f16", "bf16")
+
+
+def _stored(*kernels: str, tail: str = "") -> tuple[str, ...]:
+    """Each kernel for each storage type, four features a lane and, where D is not a multiple of 4, one."""
+    return tuple(f"{kernel}<{storage}, {v}{tail}>" for kernel in kernels for storage in STORAGE for v in (4, 1))
+
+
 _SOURCES: tuple[KernelSource, ...] = (
+    KernelSource("bin_rows.cu", "bin_rows", ("count_rows", "start_classes", "place_rows", "cut_giants")),
     KernelSource("jagged_to_padded.cu", "jagged_to_padded", _copies("jagged_to_padded")),
     KernelSource("padded_to_jagged.cu", "padded_to_jagged", _copies("padded_to_jagged")),
+    KernelSource(
+        "segment_pool.cu",
+        "segment_pool",
+        _stored("segment_sum", "segment_sum_combine", "segment_sum_backward")
+        + _stored("segment_max", "segment_max_combine", "segment_max_backward"),
+    ),
+    KernelSource(
+        "embedding_pool.cu",
+        "embedding_pool",
+        _stored("embedding_pool", tail=", false")
+        + _stored("embedding_pool", tail=", true")
+        + _stored("embedding_pool_combine", "embedding_pool_weight_grad"),
+    ),
+    KernelSource(
+        "din_attention.cu",
+        "din_attention",
+        _stored("attention_pool", "attention_pool_combine", "attention_pool_backward"),
+    ),
 )
 
 KERNELS: dict[str, KernelSource] = {source.op: source for source in _SOURCES}

@@ -26,7 +26,7 @@ def embedding_pool(table: Array, ids: Array, offsets: Array, weights: Array | No
 def embedding_pool_backward(
     grad_out: Array, table: Array, ids: Array, offsets: Array, weights: Array | None = None, *, mean: bool
 ) -> tuple[Array, Array]:
-    """Gradients of the table (V, D) and of the weights (T,), float64; ids outside the table get NaN and give nothing."""
+    """Gradients of table (V, D) and weights (T,), float64; ids outside of the table get NaN, give nothing."""
     grad_table, grad_weights = np.zeros(table.shape), np.zeros(len(ids))
     for b in range(len(offsets) - 1):
         for t in range(offsets[b], offsets[b + 1]):

@@ -11,8 +11,8 @@ Array = NDArray[Any]
 
 
 def bin_rows(offsets: Array, giants: int, short_max: int, medium_max: int, long_max: int) -> Array:
-    """(4 + giants + 1 + B,) int32, as ``kernels/rows.cuh`` describes it; entries for giants that are not there are 0."""
-    lengths = [int(b - a) for a, b in zip(offsets[:-1], offsets[1:], strict=True)]
+    """(4 + giants + 1 + B,) int32, as ``kernels/rows.cuh`` says; entries of giants that are not there are 0."""
+    lengths = [int(length) for length in np.diff(offsets)]
     classes: list[list[int]] = [[] for _ in range(16)]
     for row, length in enumerate(lengths):
         if length > long_max and giants:
@@ -55,7 +55,7 @@ def segment_sum_backward(grad_out: Array, offsets: Array, *, mean: bool = False)
 
 
 def segment_max(values: Array, offsets: Array) -> tuple[Array, Array]:
-    """(B, D) float64 greatest values (0 for empty rows, NaN wins), and (B, D) int32 the place of the first one, or -1."""
+    """(B, D) float64 greatest values (0 for empty rows, NaN wins); (B, D) int32 place of the first one, or -1."""
     out = np.zeros((len(offsets) - 1, values.shape[1]))
     at = np.full(out.shape, -1, dtype=np.int32)
     for b in range(len(out)):
