@@ -88,7 +88,7 @@ __device__ __forceinline__ void store_max(T* __restrict__ out, int* __restrict__
 }
 
 template <typename T, int V>
-__global__ void __launch_bounds__(BLOCK)
+__global__ void __launch_bounds__(BLOCK, 4)  // up to 64 registers: for sm_120 the compiler would rather spill above 40
     segment_max(T* __restrict__ out, int* __restrict__ at, Max<V>* __restrict__ partial, const T* __restrict__ values,
                 const long long* __restrict__ offsets, const int* __restrict__ bins, int rows, int vectors, int giants,
                 int piece_events) {
