@@ -15,7 +15,7 @@
 #include "rows.cuh"
 
 template <int V>
-struct Softmax {
+struct alignas(V == 4 ? 8 : 4) Softmax {
   float top, total, x[V];
 
   __device__ __forceinline__ void clear() {
@@ -70,7 +70,7 @@ __device__ __forceinline__ void store_attention(T* __restrict__ out, float* __re
 template <typename T, int V>
 __global__ void __launch_bounds__(BLOCK)
     attention_pool(T* __restrict__ out, float* __restrict__ top, float* __restrict__ total,
-                   Softmax<V>* __restrict__ partial, const T* __restrict__ scores, const T* __restrict__ values,
+                   float* __restrict__ partial, const T* __restrict__ scores, const T* __restrict__ values,
                    const long long* __restrict__ offsets, const int* __restrict__ bins, int rows, int vectors,
                    int giants, int piece_events) {
   const Share share = share_of(offsets, bins, rows, vectors, (vectors + 31) / 32, giants, piece_events);
@@ -88,14 +88,14 @@ __global__ void __launch_bounds__(BLOCK)
     }
   }
   if (!gather(softmax, share) || !active) return;
-  if (share.piece >= 0) partial[static_cast<long long>(share.piece) * vectors + share.vector] = softmax;
+  if (share.piece >= 0) part_of<Softmax<V>>(partial, share, vectors) = softmax;
   else store_attention<T, V>(out, top, total, softmax, share, vectors);
 }
 
 template <typename T, int V>
 __global__ void __launch_bounds__(BLOCK)
     attention_pool_combine(T* __restrict__ out, float* __restrict__ top, float* __restrict__ total,
-                           const Softmax<V>* __restrict__ partial, const long long* __restrict__ offsets,
+                           const float* __restrict__ partial, const long long* __restrict__ offsets,
                            const int* __restrict__ bins, int vectors, int giants) {
   const Share share = share_of_pieces(offsets, bins, vectors, (vectors + 31) / 32, giants);
   if (share.row < 0) return;
@@ -104,7 +104,7 @@ __global__ void __launch_bounds__(BLOCK)
   softmax.clear();
   if (active) {
     for (long long piece = share.next; piece < share.last; piece += share.step)
-      softmax.merge(partial[piece * vectors + share.vector]);
+      softmax.merge(reinterpret_cast<const Softmax<V>*>(partial)[piece * vectors + share.vector]);
   }
   if (gather(softmax, share) && active) store_attention<T, V>(out, top, total, softmax, share, vectors);
 }

@@ -14,7 +14,7 @@
 
 template <typename T, int V, bool WEIGHTED>
 __global__ void __launch_bounds__(BLOCK)
-    embedding_pool(T* __restrict__ out, Sum<V>* __restrict__ partial, const T* __restrict__ table,
+    embedding_pool(T* __restrict__ out, float* __restrict__ partial, const T* __restrict__ table,
                    const long long* __restrict__ ids, const T* __restrict__ weights,
                    const long long* __restrict__ offsets, const int* __restrict__ bins, long long items, int rows,
                    int vectors, int giants, int piece_events, int mean) {
@@ -36,13 +36,13 @@ __global__ void __launch_bounds__(BLOCK)
     }
   }
   if (!gather(sum, share) || !active) return;
-  if (share.piece >= 0) partial[static_cast<long long>(share.piece) * vectors + share.vector] = sum;
+  if (share.piece >= 0) part_of<Sum<V>>(partial, share, vectors) = sum;
   else store_sum<T, V>(out, sum, share, vectors, mean);
 }
 
 template <typename T, int V>
 __global__ void __launch_bounds__(BLOCK)
-    embedding_pool_combine(T* __restrict__ out, const Sum<V>* __restrict__ partial,
+    embedding_pool_combine(T* __restrict__ out, const float* __restrict__ partial,
                            const long long* __restrict__ offsets, const int* __restrict__ bins, int vectors, int giants,
                            int mean) {
   combine_sums<T, V>(out, partial, offsets, bins, vectors, giants, mean);

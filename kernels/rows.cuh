@@ -191,8 +191,14 @@ __device__ __forceinline__ bool gather(ACC& own, const Share& share) {
   return true;
 }
 
+// Where a block leaves what it has of a giant row: an accumulator a piece and vector.
+template <typename ACC>
+__device__ __forceinline__ ACC& part_of(float* __restrict__ partial, const Share& share, int vectors) {
+  return reinterpret_cast<ACC*>(partial)[static_cast<long long>(share.piece) * vectors + share.vector];
+}
+
 template <int V>
-struct Sum {
+struct alignas(4 * V) Sum {
   float x[V];
 
   __device__ __forceinline__ void clear() {
@@ -222,7 +228,7 @@ __device__ __forceinline__ void store_sum(T* __restrict__ out, Sum<V>& sum, cons
 
 /* A giant row from the sums of its pieces: one block a giant and tile. */
 template <typename T, int V>
-__device__ __forceinline__ void combine_sums(T* __restrict__ out, const Sum<V>* __restrict__ partial,
+__device__ __forceinline__ void combine_sums(T* __restrict__ out, const float* __restrict__ partial,
                                              const long long* __restrict__ offsets, const int* __restrict__ bins,
                                              int vectors, int giants, int mean) {
   const Share share = share_of_pieces(offsets, bins, vectors, (vectors + 31) / 32, giants);
@@ -232,7 +238,7 @@ __device__ __forceinline__ void combine_sums(T* __restrict__ out, const Sum<V>* 
   sum.clear();
   if (active) {
     for (long long piece = share.next; piece < share.last; piece += share.step)
-      sum.merge(partial[piece * vectors + share.vector]);
+      sum.merge(reinterpret_cast<const Sum<V>*>(partial)[piece * vectors + share.vector]);
   }
   if (gather(sum, share) && active) store_sum<T, V>(out, sum, share, vectors, mean);
 }

@@ -13,7 +13,7 @@
 #include "rows.cuh"
 
 template <int V>
-struct Max {  // of each feature the greatest value and where it is first
+struct alignas(4 * V) Max {  // of each feature the greatest value and where it is first
   float best[V];
   int at[V];
 
@@ -45,7 +45,7 @@ struct Max {  // of each feature the greatest value and where it is first
 
 template <typename T, int V>
 __global__ void __launch_bounds__(BLOCK)
-    segment_sum(T* __restrict__ out, Sum<V>* __restrict__ partial, const T* __restrict__ values,
+    segment_sum(T* __restrict__ out, float* __restrict__ partial, const T* __restrict__ values,
                 const long long* __restrict__ offsets, const int* __restrict__ bins, int rows, int vectors, int giants,
                 int piece_events, int mean) {
   const Share share = share_of(offsets, bins, rows, vectors, (vectors + 31) / 32, giants, piece_events);
@@ -62,13 +62,13 @@ __global__ void __launch_bounds__(BLOCK)
     }
   }
   if (!gather(sum, share) || !active) return;
-  if (share.piece >= 0) partial[static_cast<long long>(share.piece) * vectors + share.vector] = sum;
+  if (share.piece >= 0) part_of<Sum<V>>(partial, share, vectors) = sum;
   else store_sum<T, V>(out, sum, share, vectors, mean);
 }
 
 template <typename T, int V>
 __global__ void __launch_bounds__(BLOCK)
-    segment_sum_combine(T* __restrict__ out, const Sum<V>* __restrict__ partial, const long long* __restrict__ offsets,
+    segment_sum_combine(T* __restrict__ out, const float* __restrict__ partial, const long long* __restrict__ offsets,
                         const int* __restrict__ bins, int vectors, int giants, int mean) {
   combine_sums<T, V>(out, partial, offsets, bins, vectors, giants, mean);
 }
@@ -89,7 +89,7 @@ __device__ __forceinline__ void store_max(T* __restrict__ out, int* __restrict__
 
 template <typename T, int V>
 __global__ void __launch_bounds__(BLOCK, 4)  // up to 64 registers: for sm_120 the compiler would rather spill above 40
-    segment_max(T* __restrict__ out, int* __restrict__ at, Max<V>* __restrict__ partial, const T* __restrict__ values,
+    segment_max(T* __restrict__ out, int* __restrict__ at, float* __restrict__ partial, const T* __restrict__ values,
                 const long long* __restrict__ offsets, const int* __restrict__ bins, int rows, int vectors, int giants,
                 int piece_events) {
   const Share share = share_of(offsets, bins, rows, vectors, (vectors + 31) / 32, giants, piece_events);
@@ -107,13 +107,13 @@ __global__ void __launch_bounds__(BLOCK, 4)  // up to 64 registers: for sm_120 t
     }
   }
   if (!gather(max, share) || !active) return;
-  if (share.piece >= 0) partial[static_cast<long long>(share.piece) * vectors + share.vector] = max;
+  if (share.piece >= 0) part_of<Max<V>>(partial, share, vectors) = max;
   else store_max<T, V>(out, at, max, share, vectors);
 }
 
 template <typename T, int V>
 __global__ void __launch_bounds__(BLOCK)
-    segment_max_combine(T* __restrict__ out, int* __restrict__ at, const Max<V>* __restrict__ partial,
+    segment_max_combine(T* __restrict__ out, int* __restrict__ at, const float* __restrict__ partial,
                         const long long* __restrict__ offsets, const int* __restrict__ bins, int vectors, int giants) {
   const Share share = share_of_pieces(offsets, bins, vectors, (vectors + 31) / 32, giants);
   if (share.row < 0) return;
@@ -122,7 +122,7 @@ __global__ void __launch_bounds__(BLOCK)
   max.clear();
   if (active) {
     for (long long piece = share.next; piece < share.last; piece += share.step)
-      max.merge(partial[piece * vectors + share.vector]);
+      max.merge(reinterpret_cast<const Max<V>*>(partial)[piece * vectors + share.vector]);
   }
   if (gather(max, share) && active) store_max<T, V>(out, at, max, share, vectors);
 }
