@@ -50,15 +50,23 @@ class MissingPackageError(LabkitError, ImportError):
 
 
 class KernelCompileError(LabkitError, RuntimeError):
-    """CUDA source that NVRTC refuses.
+    """CUDA source that a compiler refuses.
 
     Attributes:
-        log: NVRTC's whole log, with the lines of the source.
+        log: the compiler's whole log, with the lines of the source.
     """
 
     def __init__(self, message: str, log: str = "") -> None:
         super().__init__(message)
         self.log = log
+
+
+class KernelArgumentError(LabkitError, TypeError):
+    """What was passed to a kernel is not what its parameters say: dtype, stride, device, a Python number."""
+
+
+class KernelLaunchError(LabkitError, ValueError):
+    """A launch that no device would accept (grid, block, shared memory), or that could not be carried out."""
 
 
 class PtxError(LabkitError, RuntimeError):

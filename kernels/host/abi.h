@@ -47,9 +47,6 @@ __attribute__((const)) void* host_dynamic_shared();
 int host_barrier(int kind, int predicate, int site);
 unsigned long long host_warp(int kind, unsigned mask, unsigned long long value, int parameter, int width);
 void host_fence();
-
-// One vector access of `bytes`, checked as such (a plain copy of a struct would be checked field by field).
-void host_copy(void* to, const void* from, unsigned bytes);
 }
 
 // Atomics of each type in NVRTC's list; the runtime makes them, so that one call is one access.

@@ -36,7 +36,7 @@ class Words {
   std::size_t size() const { return count_; }
 
  private:
-  std::array<std::uint64_t, 256> words_{};  // 32 lanes of 16 bytes, each of which may straddle a word
+  std::array<std::uint64_t, 128> words_{};  // 32 lanes of 16 bytes
   std::size_t count_ = 0;
 };
 

@@ -1,57 +1,23 @@
 // From a kernel's type to an entry of host_kernels: what its parameters are, and how to call it with pointers to them.
 #pragma once
 
+// The name of a type as g++ writes it: "float", "long long int", "float4", "bf16".
 template <class T>
-struct host_base {
-  static_assert(sizeof(T) == 0, "the CPU runner does not know this type of kernel parameter");
-};
-#define HOST_BASE(T)                       \
-  template <>                              \
-  struct host_base<T> {                    \
-    static constexpr const char* name = #T; \
-  };
-HOST_BASE(bool)
-HOST_BASE(signed char)
-HOST_BASE(char)
-HOST_BASE(unsigned char)
-HOST_BASE(short)
-HOST_BASE(unsigned short)
-HOST_BASE(int)
-HOST_BASE(unsigned int)
-HOST_BASE(long)
-HOST_BASE(unsigned long)
-HOST_BASE(long long)
-HOST_BASE(unsigned long long)
-HOST_BASE(float)
-HOST_BASE(double)
-// Vectors are declared here and defined in cuda_vectors.h; their sizes are taken where they are complete.
-#define HOST_VECTOR_BASES(NAME) \
-  struct NAME##2;               \
-  struct NAME##4;               \
-  HOST_BASE(NAME##2)            \
-  HOST_BASE(NAME##4)
-HOST_VECTOR_BASES(char)
-HOST_VECTOR_BASES(uchar)
-HOST_VECTOR_BASES(short)
-HOST_VECTOR_BASES(ushort)
-HOST_VECTOR_BASES(int)
-HOST_VECTOR_BASES(uint)
-HOST_VECTOR_BASES(longlong)
-HOST_VECTOR_BASES(ulonglong)
-HOST_VECTOR_BASES(float)
-HOST_VECTOR_BASES(double)
+constexpr const char* host_type_name() {
+  return __PRETTY_FUNCTION__;
+}
 
 template <class T>
 struct host_passed {
-  static constexpr host_parameter parameter() { return {host_base<T>::name, sizeof(T), false, true}; }
+  static constexpr host_parameter parameter() { return {host_type_name<T>(), sizeof(T), false, true}; }
 };
 template <class T>
 struct host_passed<T*> {
-  static constexpr host_parameter parameter() { return {host_base<T>::name, sizeof(T), true, false}; }
+  static constexpr host_parameter parameter() { return {host_type_name<T>(), sizeof(T), true, false}; }
 };
 template <class T>
 struct host_passed<const T*> {
-  static constexpr host_parameter parameter() { return {host_base<T>::name, sizeof(T), true, true}; }
+  static constexpr host_parameter parameter() { return {host_type_name<T>(), sizeof(T), true, true}; }
 };
 
 template <size_t... I>

@@ -185,5 +185,5 @@ int main(int count, char** words) {
   host::catch_signals();
 #endif
   host::run_job();
-  host::finish();
+  host::finish(true);
 }

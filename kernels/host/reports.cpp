@@ -73,17 +73,17 @@ void report(Finding finding) {
 
 void stop(Finding finding) {
   report(std::move(finding));
-  finish();
+  finish(false);
 }
 
-void finish() {
+void finish(bool completed) {
   std::string text;
   for (const auto& [finding, count] : findings) {
     text += format("report\t%s\t%llx\t%llx\t%llu\t", finding.kind, static_cast<unsigned long long>(finding.pc),
                    static_cast<unsigned long long>(finding.other_pc), static_cast<unsigned long long>(count));
     text += finding.text + "\n";
   }
-  text += counts_text() + "end\n";
+  text += counts_text() + (completed ? "end\n" : "stopped\n");
   write_all(text);
   std::fflush(stdout);
   _exit(0);

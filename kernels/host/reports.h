@@ -15,7 +15,7 @@ void report(Finding finding);
 // The same, and the launch ends here.
 [[noreturn]] void stop(Finding finding);
 // Writes everything to the result file and ends the process.
-[[noreturn]] void finish();
+[[noreturn]] void finish(bool completed);
 extern int result_file;
 
 std::string thread_name(int number, std::uint64_t block);

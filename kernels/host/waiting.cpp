@@ -147,6 +147,7 @@ using namespace host;
 extern "C" int host_barrier(int kind, int predicate, int site) {
   Thread& me = *machine.current;
   me.pc = call_site(__builtin_return_address(0));
+  me.next = Event{me.pc};  // where lockstep finds it when it wakes
   me.state = State::at_barrier;
   me.kind = kind;
   me.parameter = predicate;
@@ -166,6 +167,7 @@ extern "C" unsigned long long host_warp(int kind, unsigned mask, unsigned long l
                                   lane_of(me))});
   if (width < 1 || width > warp_lanes || (width & (width - 1)))
     stop({"mask", me.pc, 0, format("the width of a shuffle must be a power of two up to 32, got %d, at {pc}", width)});
+  me.next = Event{me.pc};
   me.state = State::at_warp;
   me.kind = kind;
   me.mask = mask;

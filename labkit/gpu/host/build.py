@@ -1,0 +1,179 @@
+"""Builds the program of a kernel: its source, the shim and the runtime, kept in a cache by all that they depend on."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from labkit.errors import KernelCompileError
+from labkit.gpu.host.program import Program
+from labkit.gpu.host.signature import Parameter
+from labkit.gpu.host.symbols import Variable, variables
+from labkit.gpu.host.toolchain import (
+    Mode,
+    kernel_command,
+    link_command,
+    mode_key,
+    runtime_command,
+    runtime_sources,
+)
+from labkit.gpu.sources import kernel_text
+
+_DYNAMIC_SHARED = re.compile(
+    r"extern\s+__shared__\s+(?:(?:__align__|alignas)\s*\(\s*\d+\s*\)\s*)?([\w:]+(?:\s+[\w:]+)?)\s+(\w+)\s*\[\s*\]\s*;"
+)
+#: Of ``__PRETTY_FUNCTION__``: "constexpr const char* host_type_name() [with T = float]".
+_TYPE_NAME = re.compile(r"\[with T = (.*)\]$")
+_FIRST_ERROR = re.compile(r"^(?P<file>[^\n:]*):(?P<line>\d+):\d+: (?:fatal )?error: (?P<text>.*)$", re.MULTILINE)
+
+
+def build(
+    path: Path,
+    name_expressions: Sequence[str],
+    *,
+    mode: Mode = Mode.FAST,
+    options: Sequence[str] = (),
+    source: str | None = None,
+    cache: Path | None = None,
+) -> Program:
+    """The program of a kernel source.
+
+    Args:
+        path: the ``.cu`` file; it names the source in reports, and is read unless ``source`` is given.
+        name_expressions: kernels to make callable: ``"copy_rows"``, ``"segment_pool<float, 4>"``.
+        mode: what the program checks.
+        options: macros, each ``-DNAME=value``.
+        source: a changed text of that file.
+        cache: folder of finished programs; by default ``cache_folder()``.
+
+    Raises:
+        KernelCompileError: g++ refuses the source, or a name expression is of no kernel.
+        DataFileError: the file or a header of it is missing.
+        MissingPackageError: no g++ here.
+
+    Cost: about a second for each new source and mode on one core, milliseconds for one that was built before.
+    """
+    text = _dynamic_shared(kernel_text(path, source), path.name)
+    names = tuple(dict.fromkeys(name_expressions))
+    folder = cache or cache_folder()
+    key = _digest(mode_key(mode), text, *names, "options", *options)
+    home = folder / key
+    if not (home / "program.json").exists():
+        runtime = _runtime_objects(mode, folder)
+        _build_into(home, _translation_unit(text, names), tuple(options), mode, runtime)
+    return _load(home, path.name, mode)
+
+
+def cache_folder() -> Path:
+    """Where finished programs are kept: ``$LABKIT_CACHE`` or the user's cache folder."""
+    base = os.environ.get("LABKIT_CACHE")
+    if base:
+        return Path(base) / "host"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "labkit" / "host"
+
+
+def _digest(*texts: str) -> str:
+    return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:32]
+
+
+def _dynamic_shared(text: str, name: str) -> str:
+    """``extern __shared__ T s[];`` as a pointer to what the launch asks for; the line stays the line."""
+    rewritten = _DYNAMIC_SHARED.sub(r"HOST_DYNAMIC_SHARED(\1, \2);", text)
+    left = re.search(r"extern\s+__shared__[^;]*;", rewritten)
+    if left:
+        raise KernelCompileError(
+            f"{name}: dynamic shared memory must be declared as 'extern __shared__ TYPE NAME[];', got {left[0]!r}."
+        )
+    return rewritten
+
+
+def _translation_unit(text: str, names: Sequence[str]) -> str:
+    entries = "\n".join(f'  HOST_KERNEL("{name}", {name}),' for name in names)
+    table = f'extern "C" const host_kernel host_kernels[] = {{\n{entries}\n  {{nullptr, nullptr, nullptr}}}};\n'
+    return f'{text}\n#line 1 "name expressions"\n{table}'
+
+
+def _runtime_objects(mode: Mode, folder: Path) -> list[Path]:
+    home = folder / f"runtime-{_digest(mode_key(mode))}"
+    if not home.exists():
+        with _working_folder(home) as work:
+            for source in runtime_sources():
+                _run(runtime_command(mode, source, work / f"{source.stem}.o"))
+    return sorted(home.glob("*.o"))
+
+
+def _build_into(home: Path, unit: str, options: tuple[str, ...], mode: Mode, runtime: list[Path]) -> None:
+    with _working_folder(home) as work:
+        source, kernel, program = work / "kernel.cpp", work / "kernel.o", work / "program"
+        source.write_text(unit, encoding="utf-8")
+        _run(kernel_command(mode, options, source, kernel))
+        _run(link_command(mode, [kernel, *runtime], program))
+        facts = {
+            "kernels": {name: [asdict(entry) for entry in parameters] for name, parameters in _described(program)},
+            "variables": [asdict(variable) for variable in variables(program, kernel)],
+        }
+        kernel.unlink()
+        (work / "program.json").write_text(json.dumps(facts), encoding="utf-8")
+
+
+class _working_folder:  # noqa: N801 - a context manager, read as a function
+    """A temporary folder beside ``home`` that becomes it in one step; another process may be first."""
+
+    def __init__(self, home: Path) -> None:
+        self._home = home
+
+    def __enter__(self) -> Path:
+        self._home.parent.mkdir(parents=True, exist_ok=True)
+        self._work = Path(tempfile.mkdtemp(dir=self._home.parent, prefix="building-"))
+        return self._work
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            try:
+                self._work.rename(self._home)
+            except OSError:  # built meanwhile by another process: the same key, the same program
+                if not self._home.exists():
+                    raise
+        shutil.rmtree(self._work, ignore_errors=True)
+
+
+def _described(program: Path) -> list[tuple[str, list[Parameter]]]:
+    kernels: list[tuple[str, list[Parameter]]] = []
+    for line in _run([str(program), "--describe"]).splitlines():
+        kind, *fields = line.split("\t")
+        if kind == "kernel":
+            kernels.append((fields[0], []))
+        else:
+            written, size, pointer, constant = fields
+            kernels[-1][1].append(Parameter(_TYPE_NAME.findall(written)[0], int(size), pointer == "1", constant == "1"))
+    return kernels
+
+
+def _load(home: Path, name: str, mode: Mode) -> Program:
+    facts = json.loads((home / "program.json").read_text(encoding="utf-8"))
+    kernels = {name: tuple(Parameter(**entry) for entry in entries) for name, entries in facts["kernels"].items()}
+    return Program(
+        path=home / "program",
+        source_name=name,
+        mode=mode,
+        kernels=kernels,
+        variables=tuple(Variable(**entry) for entry in facts["variables"]),
+    )
+
+
+def _run(command: list[str]) -> str:
+    environment = {**os.environ, "LC_ALL": "C", "ASAN_OPTIONS": "detect_leaks=0"}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    if done.returncode == 0:
+        return done.stdout
+    first = _FIRST_ERROR.search(done.stderr)
+    reason = f"{first['file']}:{first['line']}: {first['text']}" if first else done.stderr.strip().partition("\n")[0]
+    raise KernelCompileError(f"the CPU build of a kernel failed: {reason}", done.stderr)
