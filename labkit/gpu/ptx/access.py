@@ -67,7 +67,7 @@ class Access:
         self.size = size
         self.address = _address(kernel, address)
 
-    def locate(self, threads: Threads, active: Active, *, store: bool) -> tuple[Space, Array]:
+    def locate(self, threads: Threads, active: Active, *, load: bool, store: bool) -> tuple[Space, Array]:
         """The space and the index of the first byte of each lane.
 
         Raises:
@@ -80,12 +80,12 @@ class Access:
             space, address = _window(address)
         counts = threads.launch.counts
         if space == "shared":
-            place = threads.shared.locate(address, self.size, active, store=store)
+            place = threads.shared.locate(address, self.size, active, load=load, store=store)
             counts.shared_access(self.index, threads.warp[active], threads.lane[active], address, self.size)
             return threads.shared, place
         if space == "local":
-            return threads.local, threads.local.locate(address, self.size, active, store=store)
-        place = threads.launch.memory.locate(address, self.size, active, store=store)
+            return threads.local, threads.local.locate(address, self.size, active, load=load, store=store)
+        place = threads.launch.memory.locate(address, self.size, active, load=load, store=store)
         counts.global_access(self.index, threads.warp[active], address, self.size)
         return threads.launch.memory, place
 
@@ -116,7 +116,7 @@ def load(kernel: Kernel, index: int, instruction: Instruction) -> Effect:
     access = Access(kernel, index, space, instruction.operands[1], width * len(targets))
 
     def effect(threads: Threads, active: Active) -> None:
-        memory, place = access.locate(threads, active, store=False)
+        memory, place = access.locate(threads, active, load=True, store=False)
         values, first = memory.view(dtype), place // width
         for i, write in enumerate(writers):
             write(threads, active, values[first + i])
@@ -149,7 +149,7 @@ def store(kernel: Kernel, index: int, instruction: Instruction) -> Effect:
 
     def effect(threads: Threads, active: Active) -> None:
         values = [read(threads, active) for read in readers]
-        memory, place = access.locate(threads, active, store=True)
+        memory, place = access.locate(threads, active, load=False, store=True)
         target, first = memory.view(dtype), place // width
         for i, value in enumerate(values):
             target[first + i] = value
@@ -193,7 +193,7 @@ def atomic(kernel: Kernel, index: int, instruction: Instruction) -> Effect:
 
     def effect(threads: Threads, active: Active) -> None:
         sources = [read(threads, active) for read in readers]
-        memory, place = access.locate(threads, active, store=True)
+        memory, place = access.locate(threads, active, load=True, store=True)
         # global float additions flush subnormal numbers, those in shared memory do not (PTX ISA, "atom")
         one = _flushing(update) if flush and memory is threads.launch.memory else update
         target, where = memory.view(dtype), place // width

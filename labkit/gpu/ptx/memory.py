@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labkit.errors import PtxError
+from labkit.errors import KernelArgumentError
 from labkit.gpu.ptx.fault import Fault
 
 Array = NDArray[Any]
@@ -44,7 +44,7 @@ class Space:
             self._views[dtype] = self.bytes.view(dtype)
         return self._views[dtype]
 
-    def locate(self, address: Array, size: int, threads: Array | slice, *, store: bool) -> Array:
+    def locate(self, address: Array, size: int, threads: Array | slice, *, load: bool, store: bool) -> Array:
         """Addresses to indices of bytes, after the checks.
 
         Raises:
@@ -86,7 +86,7 @@ class GlobalMemory(Space):
             if array.flags.writeable:
                 array.reshape(-1).view(np.uint8)[:] = self.bytes[start : start + array.nbytes]
 
-    def locate(self, address: Array, size: int, threads: Array | slice, *, store: bool) -> Array:
+    def locate(self, address: Array, size: int, threads: Array | slice, *, load: bool, store: bool) -> Array:
         """Addresses are indices already; each access must lie in one array."""
         inside = (address >= 0) & (address <= len(self.bytes) - size)
         if not inside.all():
@@ -134,7 +134,7 @@ class SharedMemory(Space):
         self.base = block_of * self.stride
         self.written = np.zeros(len(self.bytes), np.bool_)
 
-    def locate(self, address: Array, size: int, threads: Array | slice, *, store: bool) -> Array:
+    def locate(self, address: Array, size: int, threads: Array | slice, *, load: bool, store: bool) -> Array:
         """Offsets within a block to indices; a load must find what a store has left."""
         inside = (address >= 0) & (address <= self.size - size)
         if not inside.all():
@@ -145,12 +145,12 @@ class SharedMemory(Space):
             )
         self._aligned(address, size)
         place: Array = address + self.base[threads]
+        if load and not (known := self.written[place] & self.written[place + (size - 1)]).all():
+            lane = _first(~known)
+            raise Fault(f"shared memory read before anything was written: byte {int(address[lane])} of the block", lane)
         if store:
             for byte in range(size):
                 self.written[place + byte] = True
-        elif not (known := self.written[place] & self.written[place + (size - 1)]).all():
-            lane = _first(~known)
-            raise Fault(f"shared memory read before anything was written: byte {int(address[lane])} of the block", lane)
         return place
 
 
@@ -165,7 +165,7 @@ class LocalMemory(Space):
         super().__init__(max(threads * self.stride, 16))
         self.base = np.arange(threads, dtype=np.int64) * self.stride
 
-    def locate(self, address: Array, size: int, threads: Array | slice, *, store: bool) -> Array:
+    def locate(self, address: Array, size: int, threads: Array | slice, *, load: bool, store: bool) -> Array:
         """Offsets within a thread to indices."""
         inside = (address >= 0) & (address <= self.size - size)
         if not inside.all():
@@ -182,23 +182,25 @@ def arguments_as_bytes(
     """Lay out arrays in global memory, and write addresses and scalars into the parameters of a kernel.
 
     Raises:
-        PtxError: too many or too few arguments, a size that is not the parameter's, an array that is not contiguous.
+        KernelArgumentError: too many or too few arguments, a size that is not the parameter's, an array that is not contiguous.
     """
     if len(args) != len(params):
-        raise PtxError(f"the kernel takes {len(params)} arguments, got {len(args)}")
+        raise KernelArgumentError(f"the kernel takes {len(params)} arguments, got {len(args)}")
     arrays: list[tuple[str, Array]] = []
     index_of: dict[int, int] = {}  # argument to the array that it points to; the same array twice is one buffer
     for i, arg in enumerate(args):
         if not isinstance(arg, np.ndarray) or arg.ndim == 0:
             continue
         if not arg.flags.c_contiguous:
-            raise PtxError(f"argument {i} must be contiguous, got strides {arg.strides}; use np.ascontiguousarray")
+            raise KernelArgumentError(
+                f"argument {i} must be contiguous, got strides {arg.strides}; use np.ascontiguousarray"
+            )
         same = [k for k, j in index_of.items() if args[k] is arg and j is not None]
         if same:
             index_of[i] = index_of[same[0]]
             continue
         if any(np.may_share_memory(arg, other) for _, other in arrays):
-            raise PtxError(f"argument {i} overlaps another one; pass the same array object, or copies")
+            raise KernelArgumentError(f"argument {i} overlaps another one; pass the same array object, or copies")
         index_of[i] = len(arrays)
         arrays.append((f"argument {i}", arg))
     memory = GlobalMemory(arrays)
@@ -211,12 +213,14 @@ def arguments_as_bytes(
         elif isinstance(arg, np.generic):
             value = arg.tobytes()
             if (arg.dtype.kind == "f") != (kind in ("f32", "f64")):
-                raise PtxError(f"argument {i} is a .{kind} of the kernel, got {arg.dtype}")
+                raise KernelArgumentError(f"argument {i} is a .{kind} of the kernel, got {arg.dtype}")
         elif isinstance(arg, bytes):
             value = arg
         else:
-            raise PtxError(f"argument {i} must be an array, a NumPy scalar, bytes or None, got {type(arg).__name__}")
+            raise KernelArgumentError(
+                f"argument {i} must be an array, a NumPy scalar, bytes or None, got {type(arg).__name__}"
+            )
         if len(value) != size:
-            raise PtxError(f"argument {i} has {len(value)} bytes, the kernel expects {size} (.{kind})")
+            raise KernelArgumentError(f"argument {i} has {len(value)} bytes, the kernel expects {size} (.{kind})")
         block[name] = np.frombuffer(value, np.uint8)
     return block, memory

@@ -109,6 +109,7 @@ _NEXT = re.compile(
 _STATEMENT = re.compile(
     r"(?:@(?P<not>!?)(?P<guard>%?[\w$]+)\s+)?(?P<opcode>[a-z][\w.:]*)\s*(?P<operands>.*)", re.DOTALL
 )
+_LABEL = re.compile(r"(?:^|[;{}\s])([A-Za-z_$][\w$]*)\s*:(?!:)")
 _NAME = re.compile(r"%?[A-Za-z_$][\w$]*")
 
 
@@ -191,8 +192,8 @@ class _Body:
     def read(self, body: str) -> None:
         for kind, text in _pieces(body):
             match kind:
-                case "open":
-                    self.scopes.append({})
+                case "open":  # labels may be used before they come
+                    self.scopes.append({label: f"{label}@{next(self.fresh)}" for label in _LABEL.findall(text)})
                 case "close":
                     self.scopes.pop()
                 case "loc":
@@ -200,8 +201,6 @@ class _Body:
                     if (place := _LOC.match(text)) and place[2] != "0":
                         self.line = Line(self.files.get(int(place[1]), "?"), int(place[2]))
                 case "label":
-                    if self.scopes:
-                        self.scopes[-1].setdefault(text, f"{text}@{next(self.fresh)}")
                     self.kernel.labels[self.rename(text)] = len(self.kernel.code)
                 case _:
                     self.statement(text.rstrip(";").strip())
@@ -242,13 +241,16 @@ class _Body:
 
 
 def _pieces(body: str) -> Iterator[tuple[str, str]]:
-    """Cut a body into braces, ``.loc`` lines, labels and statements."""
+    """Cut a body into braces (an opening one with all that it encloses), ``.loc`` lines, labels and statements."""
     body, at = body.rstrip(), 0
     while at < len(body):
         match = _NEXT.match(body, at)
         if match is None or match.lastgroup is None:
             raise PtxError(f"not understood as PTX: {body[at : at + 80].strip()!r}")
-        yield match.lastgroup, match[match.lastgroup]
+        if match.lastgroup == "open":
+            yield "open", body[match.end() : _closing(body, match.end())]
+        else:
+            yield match.lastgroup, match[match.lastgroup]
         at = match.end()
 
 

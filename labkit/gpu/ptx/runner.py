@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from labkit.errors import PtxError
+from labkit.errors import KernelLaunchError
 from labkit.gpu.ptx.bind import bind
 from labkit.gpu.ptx.counts import Counts
 from labkit.gpu.ptx.memory import arguments_as_bytes
@@ -41,15 +41,18 @@ def run(
 
     Raises:
         PtxError: what a GPU would not survive or leave undefined (out of bounds, misaligned, uninitialised, deadlock,
-            a bad mask), an instruction that is not known, or arguments that do not fit; the arrays are then as they
-            were.
+            a bad mask), or an instruction that is not known; the arrays are then as they were.
+        KernelArgumentError: arguments that do not fit the parameters.
+        KernelLaunchError: a grid or block that no device would take.
 
     Cost: about 20 ns for each lane and instruction where most lanes agree, 50 us for each instruction where few do.
     """
     shape, threads = _three(grid, "grid"), _three(block, "block")
     count = threads[0] * threads[1] * threads[2]
     if count > (kernel.max_threads or 1024):
-        raise PtxError(f"a block of {kernel.name} has at most {kernel.max_threads or 1024} threads, got {count}")
+        raise KernelLaunchError(
+            f"a block of {kernel.name} has at most {kernel.max_threads or 1024} threads, got {count}"
+        )
     params, memory = arguments_as_bytes(kernel.params, args)
     counts = Counts(kernel)
     launch = Launch(kernel, shape, threads, params, memory, shared_bytes, counts)
@@ -64,5 +67,5 @@ def run(
 def _three(sizes: Sequence[int], what: str) -> tuple[int, int, int]:
     padded = [int(s) for s in sizes] + [1] * (3 - len(sizes))
     if len(padded) != 3 or min(padded) < 1:
-        raise PtxError(f"a {what} has one to three sizes of at least 1, got {tuple(sizes)}")
+        raise KernelLaunchError(f"a {what} has one to three sizes of at least 1, got {tuple(sizes)}")
     return padded[0], padded[1], padded[2]
