@@ -1,0 +1,81 @@
+"""Checks that every op of rows makes before it computes, on each device alike and without asking one for a number."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from labkit.errors import KernelArgumentError, ShapeError
+from labkit.gpu.regimes import HEADER
+
+
+def check_offsets(offsets: Tensor, *others: Tensor) -> int:
+    """B, after a look at dtype, rank and devices; ``labkit.jagged`` has validated what is in them.
+
+    Raises:
+        ShapeError: not (B+1,).
+        KernelArgumentError: not int64, not contiguous, or on another device than the other tensors.
+    """
+    if offsets.ndim != 1 or offsets.shape[0] < 1:
+        raise ShapeError(f"offsets must be (B+1,): got {tuple(offsets.shape)}. Rebuild with Jagged.from_lengths.")
+    if offsets.dtype is not torch.int64:
+        raise KernelArgumentError(f"offsets must be int64: got {offsets.dtype}. Convert them with .long().")
+    for tensor in (offsets, *others):
+        if tensor.device != offsets.device:
+            raise KernelArgumentError(
+                f"all tensors must be on one device: got {offsets.device} and {tensor.device}. Move one of them."
+            )
+        if not tensor.is_contiguous():
+            raise KernelArgumentError(
+                f"tensors must be contiguous: got strides {tensor.stride()} of shape {tuple(tensor.shape)}. "
+                "Call .contiguous()."
+            )
+    return offsets.shape[0] - 1
+
+
+def check_matrix(name: str, values: Tensor, rows: int | None = None) -> None:
+    """Refuse what is not (rows, D); None: any number of rows.
+
+    Raises:
+        ShapeError: another shape, or D of 0.
+    """
+    if values.ndim != 2 or values.shape[1] < 1 or (rows is not None and values.shape[0] != rows):
+        expected = "(T, D)" if rows is None else f"({rows}, D)"
+        raise ShapeError(f"{name} must be {expected} with D >= 1: got {tuple(values.shape)}. Reshape it.")
+
+
+def check_per_event(name: str, given: Tensor, events: int, dtype: torch.dtype) -> None:
+    """Refuse what is not (T,) of a dtype.
+
+    Raises:
+        ShapeError: another shape.
+        KernelArgumentError: another dtype.
+    """
+    if given.ndim != 1 or given.shape[0] != events:
+        raise ShapeError(f"{name} must be (T,) = ({events},): got {tuple(given.shape)}. One entry an event.")
+    if given.dtype is not dtype:
+        raise KernelArgumentError(f"{name} must be {dtype}: got {given.dtype}. Convert it with .to({dtype}).")
+
+
+def check_bins(bins: Tensor, rows: int, thresholds: Sequence[int]) -> None:
+    """Refuse bins that cannot be those of ``rows`` rows.
+
+    Raises:
+        ShapeError: too few entries, or not three thresholds.
+        KernelArgumentError: not int32.
+    """
+    if bins.dtype is not torch.int32:
+        raise KernelArgumentError(f"bins must be int32: got {bins.dtype}. Make them with bin_rows.")
+    if bins.ndim != 1 or bins.shape[0] < HEADER + 1 + rows or len(thresholds) != 3:
+        raise ShapeError(
+            f"bins must have {HEADER + 1} + giants + B entries, and three thresholds: got {tuple(bins.shape)} for "
+            f"B={rows}, thresholds {list(thresholds)}. Make them with bin_rows and pass the same thresholds."
+        )
+
+
+def row_ids(offsets: Tensor, events: int) -> Tensor:
+    """(T,) int64, the row of each event; no host synchronization."""
+    rows = torch.arange(offsets.shape[0] - 1, device=offsets.device)
+    return rows.repeat_interleave(offsets.diff(), output_size=events)
