@@ -30,11 +30,13 @@ struct host_kernel {
   const char* name;
   const host_parameter* parameters;  // ends with base == nullptr
   void (*call)(void** arguments);
+  const void* (*address)();
 };
 
 extern "C" {
 // Written by the build for each program: one entry a name expression, the last with name == nullptr.
 extern const host_kernel host_kernels[];
+extern const bool host_checked;  // accesses are checked
 
 // Constant while a thread runs, so that the compiler reads each once, as a register on a GPU.
 __attribute__((const)) uint3 host_thread_index();

@@ -38,10 +38,9 @@ T update_xor(T old, T value) {
   return old ^ value;
 }
 
-void check([[maybe_unused]] void* address, [[maybe_unused]] unsigned bytes, [[maybe_unused]] void* caller) {
-#ifdef HOST_CHECKED
-  host::check_access(reinterpret_cast<std::uint64_t>(address), bytes, true, true, host::call_site(caller));
-#endif
+void check(void* address, unsigned bytes, void* caller) {
+  if (host_checked)
+    host::check_access(reinterpret_cast<std::uint64_t>(address), bytes, true, true, host::call_site(caller));
 }
 
 }  // namespace

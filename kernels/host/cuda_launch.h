@@ -20,6 +20,11 @@ struct host_passed<const T*> {
   static constexpr host_parameter parameter() { return {host_type_name<T>(), sizeof(T), true, true}; }
 };
 
+template <class T>
+struct host_passed<volatile T*> : host_passed<T*> {};
+template <class T>
+struct host_passed<const volatile T*> : host_passed<const T*> {};
+
 template <size_t... I>
 struct host_indices {};
 
@@ -35,8 +40,10 @@ struct host_entry<kernel, void (*)(A...)> {
   HOST_UNSEEN static void spread(void** arguments, host_indices<I...>) {
     kernel(*static_cast<A*>(arguments[I])...);
   }
+  HOST_UNSEEN static const void* address() { return reinterpret_cast<const void*>(kernel); }
   HOST_UNSEEN static void call(void** arguments) {
     spread(arguments, host_indices<__integer_pack(sizeof...(A))...>{});
   }
 };
-#define HOST_KERNEL(TEXT, ...) {TEXT, host_entry<&__VA_ARGS__>::parameters, &host_entry<&__VA_ARGS__>::call}
+#define HOST_KERNEL(TEXT, ...) \
+  {TEXT, host_entry<&__VA_ARGS__>::parameters, &host_entry<&__VA_ARGS__>::call, &host_entry<&__VA_ARGS__>::address}

@@ -162,7 +162,7 @@ void catch_signals() {
 
 void describe() {
   for (const host_kernel* kernel = host_kernels; kernel->name; ++kernel) {
-    std::printf("kernel\t%s\n", kernel->name);
+    std::printf("kernel\t%s\t%p\n", kernel->name, kernel->address());
     for (const host_parameter* p = kernel->parameters; p->base; ++p)
       std::printf("parameter\t%s\t%u\t%d\t%d\n", p->base, p->bytes, p->pointer, p->constant);
   }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
@@ -21,8 +22,9 @@ from labkit.gpu.host.toolchain import (
     Mode,
     kernel_command,
     link_command,
-    mode_key,
+    program_key,
     runtime_command,
+    runtime_key,
     runtime_sources,
 )
 from labkit.gpu.sources import kernel_text
@@ -52,7 +54,7 @@ def build(
         mode: what the program checks.
         options: macros, each ``-DNAME=value``.
         source: a changed text of that file.
-        cache: folder of finished programs; by default ``cache_folder()``.
+        cache: folder of finished programs, by default ``cache_folder()``; the runtime is always there.
 
     Raises:
         KernelCompileError: g++ refuses the source, or a name expression is of no kernel.
@@ -64,11 +66,10 @@ def build(
     text = _dynamic_shared(kernel_text(path, source), path.name)
     names = tuple(dict.fromkeys(name_expressions))
     folder = cache or cache_folder()
-    key = _digest(mode_key(mode), text, *names, "options", *options)
+    key = _digest(program_key(mode), text, *names, "options", *options)
     home = folder / key
     if not (home / "program.json").exists():
-        runtime = _runtime_objects(mode, folder)
-        _build_into(home, _translation_unit(text, names), tuple(options), mode, runtime)
+        _build_into(home, _translation_unit(text, names, mode), tuple(options), mode)
     return _load(home, path.name, mode)
 
 
@@ -95,30 +96,37 @@ def _dynamic_shared(text: str, name: str) -> str:
     return rewritten
 
 
-def _translation_unit(text: str, names: Sequence[str]) -> str:
+def _translation_unit(text: str, names: Sequence[str], mode: Mode) -> str:
     entries = "\n".join(f'  HOST_KERNEL("{name}", {name}),' for name in names)
-    table = f'extern "C" const host_kernel host_kernels[] = {{\n{entries}\n  {{nullptr, nullptr, nullptr}}}};\n'
-    return f'{text}\n#line 1 "name expressions"\n{table}'
+    table = f"extern const host_kernel host_kernels[] = {{\n{entries}\n  {{nullptr, nullptr, nullptr, nullptr}}}};"
+    flag = f"extern const bool host_checked = {'true' if mode is Mode.CHECKED else 'false'};"
+    return f'{text}\n#line 1 "name expressions"\nextern "C" {{\n{table}\n{flag}\n}}\n'
 
 
-def _runtime_objects(mode: Mode, folder: Path) -> list[Path]:
-    home = folder / f"runtime-{_digest(mode_key(mode))}"
+def _runtime_objects(mode: Mode) -> list[Path]:
+    """Object files of the runtime; compiled once for all programs, while others who need them wait."""
+    home = cache_folder() / f"runtime-{_digest(runtime_key(mode))}"
     if not home.exists():
-        with _working_folder(home) as work:
-            for source in runtime_sources():
-                _run(runtime_command(mode, source, work / f"{source.stem}.o"))
+        home.parent.mkdir(parents=True, exist_ok=True)
+        with home.with_suffix(".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not home.exists():
+                with _working_folder(home) as work:
+                    for source in runtime_sources():
+                        _run(runtime_command(mode, source, work / f"{source.stem}.o"))
     return sorted(home.glob("*.o"))
 
 
-def _build_into(home: Path, unit: str, options: tuple[str, ...], mode: Mode, runtime: list[Path]) -> None:
+def _build_into(home: Path, unit: str, options: tuple[str, ...], mode: Mode) -> None:
     with _working_folder(home) as work:
         source, kernel, program = work / "kernel.cpp", work / "kernel.o", work / "program"
         source.write_text(unit, encoding="utf-8")
         _run(kernel_command(mode, options, source, kernel))
-        _run(link_command(mode, [kernel, *runtime], program))
+        _run(link_command(mode, [kernel, *_runtime_objects(mode)], program))
+        kernels, addresses = _described(program)
         facts = {
-            "kernels": {name: [asdict(entry) for entry in parameters] for name, parameters in _described(program)},
-            "variables": [asdict(variable) for variable in variables(program, kernel)],
+            "kernels": {name: [asdict(entry) for entry in parameters] for name, parameters in kernels.items()},
+            "variables": [asdict(variable) for variable in variables(program, kernel, addresses)],
         }
         kernel.unlink()
         (work / "program.json").write_text(json.dumps(facts), encoding="utf-8")
@@ -145,16 +153,20 @@ class _working_folder:  # noqa: N801 - a context manager, read as a function
         shutil.rmtree(self._work, ignore_errors=True)
 
 
-def _described(program: Path) -> list[tuple[str, list[Parameter]]]:
-    kernels: list[tuple[str, list[Parameter]]] = []
+def _described(program: Path) -> tuple[dict[str, list[Parameter]], dict[str, int]]:
+    """Parameters and address of each kernel."""
+    kernels: dict[str, list[Parameter]] = {}
+    addresses: dict[str, int] = {}
+    name = ""
     for line in _run([str(program), "--describe"]).splitlines():
         kind, *fields = line.split("\t")
         if kind == "kernel":
-            kernels.append((fields[0], []))
+            name = fields[0]
+            kernels[name], addresses[name] = [], int(fields[1], 16)
         else:
             written, size, pointer, constant = fields
-            kernels[-1][1].append(Parameter(_TYPE_NAME.findall(written)[0], int(size), pointer == "1", constant == "1"))
-    return kernels
+            kernels[name].append(Parameter(_TYPE_NAME.findall(written)[0], int(size), pointer == "1", constant == "1"))
+    return kernels, addresses
 
 
 def _load(home: Path, name: str, mode: Mode) -> Program:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -100,7 +101,8 @@ class Program:
             )
         if order is Order.LOCKSTEP and self.mode is not Mode.CHECKED:
             raise KernelLaunchError(f"lockstep needs a program built in mode checked, got {self.mode}: build it so.")
-        self._check_sizes(grid, block, shared_bytes)
+        variables = [entry for entry in self.variables if entry.kernel in (None, kernel)]
+        _check_sizes(grid, block, shared_bytes, sum(entry.bytes for entry in variables if entry.shared))
         parameters = self.kernels[kernel]
         check_arguments(kernel, parameters, arguments)
         job = [
@@ -110,26 +112,9 @@ class Program:
             f"shared_bytes {shared_bytes}",
             "grid " + " ".join(map(str, _three(grid))),
             "block " + " ".join(map(str, _three(block))),
-            *(f"variable {v.address:x} {v.bytes} {int(v.shared)} {int(v.writable)} {v.name}" for v in self.variables),
+            *(f"variable {v.address:x} {v.bytes} {int(v.shared)} {int(v.writable)} {v.name}" for v in variables),
         ]
         return self._run(job, parameters, arguments, timeout_s)
-
-    def _check_sizes(self, grid: Sequence[int], block: Sequence[int], shared_bytes: int) -> None:
-        for what, sizes, most in (("grid", grid, MAX_GRID), ("block", block, MAX_BLOCK)):
-            if not 1 <= len(sizes) <= 3 or any(not 1 <= size <= top for size, top in zip(sizes, most, strict=False)):
-                raise KernelLaunchError(
-                    f"a {what} has 1 to 3 sizes from 1 to {most}, got {tuple(sizes)}: launch nothing where there is "
-                    "nothing to do, and put what is large along x."
-                )
-        threads = int(np.prod(_three(block)))
-        if threads > MAX_THREADS:
-            raise KernelLaunchError(f"a block has at most {MAX_THREADS} threads, got {threads}: take more blocks.")
-        static = sum(variable.bytes for variable in self.variables if variable.shared)
-        if not 0 <= shared_bytes <= MAX_SHARED_BYTES:
-            raise KernelLaunchError(
-                f"a block has at most {MAX_SHARED_BYTES} bytes of shared memory, got {shared_bytes} dynamic ones "
-                f"({static} static ones in the source): take smaller tiles."
-            )
 
     def _run(
         self, job: list[str], parameters: Sequence[Parameter], arguments: Sequence[Argument], timeout_s: float
@@ -179,6 +164,23 @@ class Program:
         finally:
             os.close(result)
         return read_outcome(self.path, self.source_name, written, done)
+
+
+def _check_sizes(grid: Sequence[int], block: Sequence[int], shared_bytes: int, static_bytes: int) -> None:
+    for what, sizes, most in (("grid", grid, MAX_GRID), ("block", block, MAX_BLOCK)):
+        if not 1 <= len(sizes) <= 3 or any(not 1 <= size <= top for size, top in zip(sizes, most, strict=False)):
+            raise KernelLaunchError(
+                f"a {what} has 1 to 3 sizes from 1 to {most}, got {tuple(sizes)}: launch nothing where nothing is to "
+                "be done, and put what is large along x."
+            )
+    threads = math.prod(_three(block))
+    if threads > MAX_THREADS:
+        raise KernelLaunchError(f"a block has at most {MAX_THREADS} threads, got {threads}: take more blocks.")
+    if not 0 <= shared_bytes <= MAX_SHARED_BYTES - static_bytes:
+        raise KernelLaunchError(
+            f"a block has at most {MAX_SHARED_BYTES} bytes of shared memory, got {shared_bytes} dynamic ones and "
+            f"{static_bytes} of the source: take smaller tiles."
+        )
 
 
 def _copy_in(array: NDArray[Any]) -> SharedMemory:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from labkit.gpu.host.toolchain import runtime_headers, runtime_sources
 
@@ -20,6 +21,7 @@ class Variable:
         bytes: its size.
         shared: True for ``__shared__``.
         writable: False where it lies among the constants.
+        kernel: name expression of the kernel that declares it; None for one of a device function or of the file.
     """
 
     name: str
@@ -27,24 +29,47 @@ class Variable:
     bytes: int
     shared: bool
     writable: bool
+    kernel: str | None
 
 
-def variables(program: Path, kernel_object: Path) -> tuple[Variable, ...]:
+#: nm's letters of objects that hold data.
+_DATA = "bBdDrRuV"
+
+
+class _Symbol(NamedTuple):
+    name: str
+    kind: str
+    address: int
+    bytes: int
+
+
+def variables(program: Path, kernel_object: Path, kernels: Mapping[str, int]) -> tuple[Variable, ...]:
     """The variables that came from the kernel's own object file, by address.
 
-    A function-local static is what ``__shared__`` becomes; g++ starts the name of such a one with ``_ZZ``.
+    A function-local static is what ``__shared__`` becomes; g++ starts the name of such a one with ``_ZZ`` and the
+    mangled name of its function.
+
+    Args:
+        program: the executable.
+        kernel_object: what the kernel's source became.
+        kernels: name expression to the address of its function.
     """
-    own = {name for name, _, _, _ in _data_symbols(kernel_object)}
-    found = [entry for entry in _data_symbols(program) if entry[0] in own]
-    demangled = _output(["c++filt"], "\n".join(name for name, _, _, _ in found)).splitlines()
+    symbols = _symbols(program)
+    owners = {
+        _prefix_of_locals(entry.name): name for name, at in kernels.items() for entry in symbols if entry.address == at
+    }
+    own = {entry.name for entry in _symbols(kernel_object)}
+    found = [entry for entry in symbols if entry.kind in _DATA and entry.name in own]
+    readable_names = _output(["c++filt"], "\n".join(entry.name for entry in found)).splitlines()
     result = []
-    for (name, kind, address, size), readable in zip(found, demangled, strict=True):
-        if readable.startswith(("host_", "guard variable")) or name.startswith(
-            (".", "__odr_asan", "_ZTI", "_ZTS", "_ZTV")
-        ):
+    for entry, readable in zip(found, readable_names, strict=True):
+        if readable.startswith(("host_", "guard variable")) or entry.name.startswith((".", "__odr_asan")):
             continue
-        shared = name.startswith("_ZZ") and kind not in "rR"
-        result.append(Variable(readable.rpartition("::")[2], address, size, shared, kind not in "rR"))
+        constant = entry.kind in "rR"
+        kernel = next((owners[prefix] for prefix in owners if entry.name.startswith(prefix)), None)
+        shared = entry.name.startswith("_ZZ") and not constant
+        name = readable.rpartition("::")[2]
+        result.append(Variable(name, entry.address, entry.bytes, shared, not constant, kernel))
     return tuple(sorted(result, key=lambda variable: variable.address))
 
 
@@ -71,13 +96,19 @@ def source_lines(program: Path, addresses: Iterable[int]) -> dict[int, tuple[str
     return lines
 
 
-def _data_symbols(path: Path) -> list[tuple[str, str, int, int]]:
-    """Name, nm's letter, address and size of each object that holds data."""
+def _prefix_of_locals(mangled: str) -> str:
+    """What the names of a function's static variables start with. Source: Itanium C++ ABI, "Scope Encoding"."""
+    encoding = mangled[2:] if mangled.startswith("_Z") else f"{len(mangled)}{mangled}"
+    return f"_ZZ{encoding}E"
+
+
+def _symbols(path: Path) -> list[_Symbol]:
+    """The symbols that have a size."""
     symbols = []
     for line in _output(["nm", "-S", "--defined-only", str(path)]).splitlines():
         fields = line.split()
-        if len(fields) == 4 and fields[2] in "bBdDrRuV" and int(fields[1], 16) > 0:
-            symbols.append((fields[3], fields[2], int(fields[0], 16), int(fields[1], 16)))
+        if len(fields) == 4 and int(fields[1], 16) > 0:
+            symbols.append(_Symbol(fields[3], fields[2], int(fields[0], 16), int(fields[1], 16)))
     return symbols
 
 

@@ -41,7 +41,7 @@ _KERNEL = (
 #: The sanitizer's calls go to our own runtime; blocks stay in the order of the source, which lockstep needs; a copy of
 #: a struct is not split into its fields, because on a GPU it is one vector access.
 _HOOKS = (
-    *("-DHOST_CHECKED", "-fsanitize=thread", "--param", "tsan-instrument-func-entry-exit=0"),
+    *("-fsanitize=thread", "--param", "tsan-instrument-func-entry-exit=0"),
     *("-fsanitize-coverage=trace-pc", "-fno-reorder-blocks", "-fno-optimize-sibling-calls", "-fno-tree-sra"),
 )
 
@@ -49,11 +49,6 @@ _MODE_KERNEL: dict[Mode, tuple[str, ...]] = {
     Mode.FAST: ("-O2", "-fwrapv"),
     Mode.CHECKED: ("-O1", "-gdwarf-4", "-fwrapv", *_HOOKS),
     Mode.ASAN: ("-O1", "-gdwarf-4", "-fsanitize=address,undefined"),
-}
-_MODE_RUNTIME: dict[Mode, tuple[str, ...]] = {
-    Mode.FAST: (),
-    Mode.CHECKED: ("-DHOST_CHECKED",),
-    Mode.ASAN: ("-fsanitize=address",),
 }
 
 
@@ -102,8 +97,7 @@ def kernel_command(mode: Mode, options: tuple[str, ...], source: Path, target: P
 
 def runtime_command(mode: Mode, source: Path, target: Path) -> list[str]:
     """The command that compiles one file of the runtime."""
-    flags = ("-std=c++20", "-O2", *_ALL, *_MODE_RUNTIME[mode])
-    return [compiler()[0], *flags, "-c", str(source), "-o", str(target)]
+    return [compiler()[0], *_runtime_flags(mode), "-c", str(source), "-o", str(target)]
 
 
 def link_command(mode: Mode, objects: list[Path], target: Path) -> list[str]:
@@ -112,8 +106,19 @@ def link_command(mode: Mode, objects: list[Path], target: Path) -> list[str]:
     return [compiler()[0], "-no-pie", *sanitizers, *map(str, objects), "-lm", "-o", str(target)]
 
 
-def mode_key(mode: Mode) -> str:
-    """All that decides what a build becomes apart from its source: compiler, flags, runtime sources."""
-    flags = (*_KERNEL, *_ALL, *_MODE_KERNEL[mode], *_MODE_RUNTIME[mode])
-    texts = [path.read_text(encoding="utf-8") for path in (*runtime_sources(), *runtime_headers())]
-    return "\n".join([compiler()[1], mode, *flags, *texts])
+def runtime_key(mode: Mode) -> str:
+    """All that decides what the objects of the runtime become."""
+    return "\n".join([compiler()[1], *_runtime_flags(mode), *_texts(*runtime_sources(), *runtime_headers())])
+
+
+def program_key(mode: Mode) -> str:
+    """All that decides what a program becomes, apart from its source, names and options."""
+    return "\n".join([runtime_key(mode), *_KERNEL, *_ALL, *_MODE_KERNEL[mode]])
+
+
+def _runtime_flags(mode: Mode) -> tuple[str, ...]:
+    return ("-std=c++20", "-O2", *_ALL, *(("-fsanitize=address",) if mode is Mode.ASAN else ()))
+
+
+def _texts(*paths: Path) -> list[str]:
+    return [path.read_text(encoding="utf-8") for path in paths]
