@@ -54,7 +54,8 @@ def bin_rows(offsets: Tensor, giants: int, thresholds: Sequence[int]) -> Tensor:
 
 
 @bin_rows.register_kernel("cuda")
-def _(offsets: Tensor, giants: int, thresholds: Sequence[int]) -> Tensor:
+def bin_rows_cuda(offsets: Tensor, giants: int, thresholds: Sequence[int]) -> Tensor:
+    """``bin_rows`` by its kernels."""
     rows, device = check_offsets(offsets), offsets.device
     tiles = -(-rows // _TILE)
     bins = torch.empty(HEADER + giants + 1 + rows, dtype=torch.int32, device=device)

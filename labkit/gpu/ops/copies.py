@@ -75,7 +75,8 @@ def padded_to_jagged(padded: Tensor, offsets: Tensor, events: int, fill: float) 
 
 
 @jagged_to_padded.register_kernel("cuda")
-def _(values: Tensor, offsets: Tensor, width: int, fill: float) -> Tensor:
+def jagged_to_padded_cuda(values: Tensor, offsets: Tensor, width: int, fill: float) -> Tensor:
+    """``jagged_to_padded`` by its kernels."""
     rows = _check(values, offsets, width)
     padded = values.new_empty((rows, width, *values.shape[1:]))
     _launch("jagged_to_padded", padded, values, offsets, width, fill)
@@ -83,7 +84,8 @@ def _(values: Tensor, offsets: Tensor, width: int, fill: float) -> Tensor:
 
 
 @padded_to_jagged.register_kernel("cuda")
-def _(padded: Tensor, offsets: Tensor, events: int, fill: float) -> Tensor:
+def padded_to_jagged_cuda(padded: Tensor, offsets: Tensor, events: int, fill: float) -> Tensor:
+    """``padded_to_jagged`` by its kernels."""
     _check_padded(padded, offsets)
     values = padded.new_empty((events, *padded.shape[2:]))
     _launch("padded_to_jagged", values, padded, offsets, padded.shape[1], fill)

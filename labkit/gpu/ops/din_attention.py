@@ -50,9 +50,10 @@ def attention_pool(
 
 
 @attention_pool.register_kernel("cuda")
-def _(
+def attention_pool_cuda(
     scores: Tensor, values: Tensor, offsets: Tensor, bins: Tensor, thresholds: Sequence[int]
 ) -> tuple[Tensor, Tensor, Tensor]:
+    """``attention_pool`` by its kernels."""
     rows = _check(scores, values, offsets, bins, thresholds)
     out = values.new_empty((rows, values.shape[1]))
     top, total = (torch.empty(rows, dtype=torch.float32, device=values.device) for _ in range(2))
@@ -118,7 +119,7 @@ def attention_pool_backward(
 
 
 @attention_pool_backward.register_kernel("cuda")
-def _(
+def attention_pool_backward_cuda(
     grad: Tensor,
     out: Tensor,
     top: Tensor,
@@ -129,6 +130,7 @@ def _(
     bins: Tensor,
     thresholds: Sequence[int],
 ) -> tuple[Tensor, Tensor]:
+    """``attention_pool_backward`` by its kernels."""
     rows = _check(scores, values, offsets, bins, thresholds)
     check_matrix("grad", grad, rows)
     of_scores, of_values = torch.empty_like(scores), torch.empty_like(values)

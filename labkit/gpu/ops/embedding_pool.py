@@ -11,7 +11,7 @@ from torch import Tensor
 
 from labkit.errors import ShapeError
 from labkit.gpu.launch import launch
-from labkit.gpu.ops.bin_rows import bin_rows
+from labkit.gpu.ops.bin_rows import bin_rows_cuda
 from labkit.gpu.ops.checks import check_bins, check_matrix, check_offsets, check_per_event, row_ids
 from labkit.gpu.ops.plan import Plan
 
@@ -60,7 +60,7 @@ def embedding_pool(
 
 
 @embedding_pool.register_kernel("cuda")
-def _(
+def embedding_pool_cuda(
     table: Tensor,
     ids: Tensor,
     weights: Tensor | None,
@@ -69,6 +69,7 @@ def _(
     thresholds: Sequence[int],
     mean: bool,
 ) -> Tensor:
+    """``embedding_pool`` by its kernels."""
     rows = _check(table, ids, weights, offsets, bins, thresholds)
     out = table.new_empty((rows, table.shape[1]))
     plan = Plan.of(bins, rows, ids.shape[0], thresholds, table, out)
@@ -133,7 +134,7 @@ def embedding_pool_table_grad(
 
 
 @embedding_pool_table_grad.register_kernel("cuda")
-def _(
+def embedding_pool_table_grad_cuda(
     grad: Tensor,
     items: int,
     ids: Tensor,
@@ -143,6 +144,7 @@ def _(
     thresholds: Sequence[int],
     mean: bool,
 ) -> Tensor:
+    """``embedding_pool_table_grad`` by its kernels."""
     check_matrix("grad", grad, check_offsets(offsets, grad, ids))
     if not items or not grad.shape[0]:
         return grad.new_zeros((items, grad.shape[1]))
@@ -150,8 +152,8 @@ def _(
     starts = torch.searchsorted(in_order, torch.arange(items + 1, device=ids.device))
     rows = row_ids(offsets, ids.shape[0])[order]
     own = None if weights is None else weights[order]
-    bins = bin_rows(starts, giants, thresholds)
-    found: Tensor = embedding_pool(_row_grad(grad, offsets, mean), rows, own, starts, bins, thresholds, False)
+    bins = bin_rows_cuda(starts, giants, thresholds)
+    found: Tensor = embedding_pool_cuda(_row_grad(grad, offsets, mean), rows, own, starts, bins, thresholds, False)
     return found
 
 
@@ -187,7 +189,7 @@ def embedding_pool_weight_grad(
 
 
 @embedding_pool_weight_grad.register_kernel("cuda")
-def _(
+def embedding_pool_weight_grad_cuda(
     grad: Tensor,
     table: Tensor,
     ids: Tensor,
@@ -196,6 +198,7 @@ def _(
     thresholds: Sequence[int],
     mean: bool,
 ) -> Tensor:
+    """``embedding_pool_weight_grad`` by its kernels."""
     rows = _check(table, ids, None, offsets, bins, thresholds)
     check_matrix("grad", grad, rows)
     out = table.new_empty(ids.shape[0])

@@ -43,7 +43,8 @@ def segment_sum(values: Tensor, offsets: Tensor, bins: Tensor, thresholds: Seque
 
 
 @segment_sum.register_kernel("cuda")
-def _(values: Tensor, offsets: Tensor, bins: Tensor, thresholds: Sequence[int], mean: bool) -> Tensor:
+def segment_sum_cuda(values: Tensor, offsets: Tensor, bins: Tensor, thresholds: Sequence[int], mean: bool) -> Tensor:
+    """``segment_sum`` by its kernels."""
     rows = _check(values, offsets, bins, thresholds)
     out = values.new_empty((rows, values.shape[1]))
     plan = Plan.of(bins, rows, values.shape[0], thresholds, values, out)
@@ -81,7 +82,10 @@ def segment_sum_backward(
 
 
 @segment_sum_backward.register_kernel("cuda")
-def _(grad: Tensor, offsets: Tensor, bins: Tensor, thresholds: Sequence[int], events: int, mean: bool) -> Tensor:
+def segment_sum_backward_cuda(
+    grad: Tensor, offsets: Tensor, bins: Tensor, thresholds: Sequence[int], events: int, mean: bool
+) -> Tensor:
+    """``segment_sum_backward`` by its kernels."""
     rows = _check_grad(grad, offsets, bins, thresholds)
     out = grad.new_empty((events, grad.shape[1]))
     plan = Plan.of(bins, rows, events, thresholds, grad, out)
@@ -124,7 +128,8 @@ def segment_max(values: Tensor, offsets: Tensor, bins: Tensor, thresholds: Seque
 
 
 @segment_max.register_kernel("cuda")
-def _(values: Tensor, offsets: Tensor, bins: Tensor, thresholds: Sequence[int]) -> tuple[Tensor, Tensor]:
+def segment_max_cuda(values: Tensor, offsets: Tensor, bins: Tensor, thresholds: Sequence[int]) -> tuple[Tensor, Tensor]:
+    """``segment_max`` by its kernels."""
     rows = _check(values, offsets, bins, thresholds)
     out = values.new_empty((rows, values.shape[1]))
     at = torch.empty_like(out, dtype=torch.int32)
@@ -165,7 +170,10 @@ def segment_max_backward(
 
 
 @segment_max_backward.register_kernel("cuda")
-def _(grad: Tensor, at: Tensor, offsets: Tensor, bins: Tensor, thresholds: Sequence[int], events: int) -> Tensor:
+def segment_max_backward_cuda(
+    grad: Tensor, at: Tensor, offsets: Tensor, bins: Tensor, thresholds: Sequence[int], events: int
+) -> Tensor:
+    """``segment_max_backward`` by its kernels."""
     rows = _check_grad(grad, offsets, bins, thresholds)
     out = grad.new_empty((events, grad.shape[1]))
     plan = Plan.of(bins, rows, events, thresholds, grad, out)
