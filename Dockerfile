@@ -27,6 +27,7 @@ RUN mkdir labkit && touch labkit/__init__.py README.md LICENSE \
 
 COPY README.md LICENSE ./
 COPY data data
+COPY kernels kernels
 COPY labkit labkit
 RUN pip install --no-cache-dir --disable-pip-version-check --no-deps --force-reinstall .
 

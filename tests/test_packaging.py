@@ -58,7 +58,7 @@ def test_each_dependency_has_its_reason_in_the_contributing_guide() -> None:
     assert [r.name for r in REQUIREMENTS if f"| `{r.name}` |" not in table] == []
 
 
-def test_a_built_wheel_carries_every_file_of_the_package_and_the_histograms(tmp_path: Path) -> None:
+def test_a_built_wheel_carries_every_file_of_the_package_the_histograms_and_the_kernels(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
     subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     (wheel,) = tmp_path.glob("labkit-*.whl")
@@ -68,5 +68,7 @@ def test_a_built_wheel_carries_every_file_of_the_package_and_the_histograms(tmp_
         relative(path) for path in (ROOT / "labkit").rglob("*") if path.is_file() and "__pycache__" not in path.parts
     }
     histograms = {f"labkit/{relative(path)}" for path in (ROOT / "data/lengths").iterdir()}
+    kernels = {f"labkit/{relative(path)}" for path in (ROOT / "kernels").rglob("*") if path.is_file()}
     assert any(name.endswith(".csv") for name in histograms)
-    assert packed == package | histograms
+    assert {"labkit/kernels/jagged_to_padded.cu", "labkit/kernels/host/cuda_shim.h"} <= kernels
+    assert packed == package | histograms | kernels
