@@ -182,7 +182,8 @@ def arguments_as_bytes(
     """Lay out arrays in global memory, and write addresses and scalars into the parameters of a kernel.
 
     Raises:
-        KernelArgumentError: too many or too few arguments, a size that is not the parameter's, an array that is not contiguous.
+        KernelArgumentError: too many or too few arguments, a size that is not the parameter's, an array that is not
+            contiguous.
     """
     if len(args) != len(params):
         raise KernelArgumentError(f"the kernel takes {len(params)} arguments, got {len(args)}")
