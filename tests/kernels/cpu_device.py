@@ -57,13 +57,14 @@ class CpuDevice:
         source = KERNELS[op]
         check_arguments(expression, parameters_of(kernel_text(source.path), expression), arguments, device)
         run = program_of(op, expression, self.mode).launch(
-            expression, (blocks,), (BLOCK,), [_array(argument) for argument in arguments], order=self.order, seed=7
+            expression, (blocks,), (BLOCK,), [as_array(argument) for argument in arguments], order=self.order, seed=7
         )
         assert run.clean, "\n".join(report.text for report in run.reports)
         assert run.completed
 
 
-def _array(argument: Argument) -> Any:
+def as_array(argument: Argument) -> Any:
+    """The memory of a tensor as NumPy sees it, bfloat16 as its bits; other arguments as they are."""
     if not isinstance(argument, Tensor):
         return argument
     if argument.dtype is torch.bfloat16:
