@@ -38,7 +38,8 @@ struct Thread {
 };
 
 struct Warp {
-  unsigned live = 0;  // lanes that have not exited
+  unsigned live = 0;     // lanes that have not exited
+  unsigned waiting = 0;  // lanes at a warp operation
   // Memory order inside a warp: ticks count its __syncwarp; known[i][j] is the tick before which all that lane j did is
   // visible to lane i.
   std::uint32_t tick = 0;

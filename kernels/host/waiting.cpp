@@ -107,13 +107,14 @@ bool resolve_warp(int number, unsigned mask, int kind) {
   Warp& warp = m.warps[static_cast<std::size_t>(number)];
   Thread* lanes = &m.threads[static_cast<std::size_t>(number) * warp_lanes];
   const unsigned present = mask & warp.live;
-  if (present == 0) return false;
+  if (present == 0 || (warp.waiting & present) != present) return false;
   unsigned ballot = 0;
   for (unsigned rest = present; rest; rest &= rest - 1) {
     const Thread& thread = lanes[__builtin_ctz(rest)];
     if (!takes_part(thread, mask, kind)) return false;
     if (thread.value) ballot |= rest & -rest;
   }
+  warp.waiting &= ~present;
   if (kind == host_warp_sync) order_memory(warp, present);
   for (unsigned rest = present; rest; rest &= rest - 1) {
     Thread& thread = lanes[__builtin_ctz(rest)];
@@ -169,6 +170,7 @@ extern "C" unsigned long long host_warp(int kind, unsigned mask, unsigned long l
     stop({"mask", me.pc, 0, format("the width of a shuffle must be a power of two up to 32, got %d, at {pc}", width)});
   me.next = Event{me.pc};
   me.state = State::at_warp;
+  warp_around(me).waiting |= 1u << lane_of(me);
   me.kind = kind;
   me.mask = mask;
   me.value = value;

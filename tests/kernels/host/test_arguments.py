@@ -26,7 +26,7 @@ READ_ONLY = np.zeros(8, np.float32)
 READ_ONLY.flags.writeable = False
 
 REFUSED = {
-    "float64 for float*": ((OUT, np.zeros(8), N), "argument 1 of reads_in_bounds is const float*: expected an array of"),
+    "float64 for float*": ((OUT, np.zeros(8), N), "argument 1 of reads_in_bounds is const float*: expected an array"),
     "float64 for the output": ((np.zeros(8), IN, N), "argument 0 of reads_in_bounds is float*: expected an array of"),
     "a Python int": ((OUT, IN, 8), "is int: expected numpy.int32, got int; wrap it, as in np.int32(...)"),
     "int64 for int": ((OUT, IN, np.int64(8)), "expected numpy.int32, got numpy.int64"),
