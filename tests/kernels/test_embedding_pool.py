@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from labkit.errors import ShapeError
+from labkit.gpu.launch_config import LaunchConfig
+from labkit.gpu.ops.bin_rows import bin_rows
+from labkit.gpu.ops.embedding_pool import (
+    embedding_pool_cuda,
+    embedding_pool_table_grad_cuda,
+    embedding_pool_weight_grad_cuda,
+)
+from labkit.reference import embedding as reference
+from tests.kernels.cpu_device import CpuDevice
+from tests.kernels.ragged import (
+    EVENTS,
+    LENGTHS,
+    OFFSETS,
+    ROUNDING,
+    assert_within,
+    each_dim,
+    each_regime,
+    random,
+)
+
+HOST = OFFSETS.numpy()
+ROWS, ITEMS = len(LENGTHS), 50
+EPS = ROUNDING[torch.float32]
+
+each_weighting = pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+
+
+def ids_with_strangers() -> Tensor:
+    """(T,) ids, popular and rare ones; two that no table has, in rows 6 and 17."""
+    ids = torch.from_numpy(np.random.default_rng(0).zipf(1.5, EVENTS) % ITEMS)
+    ids[OFFSETS[6]], ids[OFFSETS[17]] = ITEMS, -1
+    return ids
+
+
+def bins_of(config: LaunchConfig) -> Tensor:
+    return bin_rows(OFFSETS, config.giants(EVENTS), config.thresholds)
+
+
+@each_regime
+@each_dim
+@each_weighting
+def test_pooled_entries(cpu_device: CpuDevice, config: LaunchConfig, dim: int, weighted: bool) -> None:
+    table, ids, mean = random(0, ITEMS, dim), ids_with_strangers(), not weighted
+    weights = random(1, EVENTS) if weighted else None
+    found = embedding_pool_cuda(table, ids, weights, OFFSETS, bins_of(config), config.thresholds, mean)
+    own = None if weights is None else weights.numpy()
+    expected = reference.embedding_pool(table.numpy(), ids.numpy(), HOST, own, mean=mean)
+    sizes = None if weights is None else weights.abs().numpy()
+    size = reference.embedding_pool(table.abs().numpy(), ids.numpy(), HOST, sizes, mean=mean)
+    # n products and additions of float32, one division
+    assert_within(found, expected, EPS * size * (2 * np.array(LENGTHS)[:, None] + 2))
+    assert np.isnan(expected).all(axis=1).nonzero()[0].tolist() == [6, 17]
+    assert (found[np.array(LENGTHS) == 0] == 0).all()
+
+
+@each_regime
+@each_dim
+def test_gradient_of_the_weights(cpu_device: CpuDevice, config: LaunchConfig, dim: int) -> None:
+    table, ids, grad = random(0, ITEMS, dim), ids_with_strangers(), random(2, ROWS, dim)
+    for mean in (False, True):
+        arguments = (grad, table, ids, OFFSETS, bins_of(config), config.thresholds, mean)
+        found = embedding_pool_weight_grad_cuda(*arguments)
+        _, expected = reference.embedding_pool_backward(grad.numpy(), table.numpy(), ids.numpy(), HOST, mean=mean)
+        sizes = (grad.abs().numpy(), table.abs().numpy(), ids.numpy(), HOST)
+        _, size = reference.embedding_pool_backward(*sizes, mean=mean)
+        assert_within(found, expected, EPS * size * (2 * dim + 2))
+
+
+@each_regime
+@each_weighting
+def test_gradient_of_the_table(cpu_device: CpuDevice, config: LaunchConfig, weighted: bool) -> None:
+    table, ids, grad, mean = random(0, ITEMS, 12), ids_with_strangers(), random(2, ROWS, 12), not weighted
+    weights = random(1, EVENTS) if weighted else None
+    giants = config.giants(EVENTS)
+    found = embedding_pool_table_grad_cuda(grad, ITEMS, ids, weights, OFFSETS, giants, config.thresholds, mean)
+    own = None if weights is None else weights.numpy()
+    expected, _ = reference.embedding_pool_backward(grad.numpy(), table.numpy(), ids.numpy(), HOST, own, mean=mean)
+    sizes = None if weights is None else weights.abs().numpy()
+    size, _ = reference.embedding_pool_backward(grad.abs().numpy(), table.numpy(), ids.numpy(), HOST, sizes, mean=mean)
+    times = np.bincount(ids.clamp(0, ITEMS - 1).numpy(), minlength=ITEMS)[:, None]
+    assert_within(found, expected, EPS * size * (2 * times + 2))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_16_bit_storage_rounds_once(fast_device: CpuDevice, dtype: torch.dtype) -> None:
+    config = LaunchConfig(3, 33, 100)
+    table, ids, weights = random(0, ITEMS, 12).to(dtype), ids_with_strangers(), random(1, EVENTS).to(dtype)
+    found = embedding_pool_cuda(table, ids, weights, OFFSETS, bins_of(config), config.thresholds, True)
+    wide, own = table.float().numpy(), weights.float().numpy()
+    expected = reference.embedding_pool(wide, ids.numpy(), HOST, own, mean=True)
+    size = reference.embedding_pool(np.abs(wide), ids.numpy(), HOST, np.abs(own), mean=True)
+    in_float32 = EPS * size * (2 * np.array(LENGTHS)[:, None] + 2)
+    assert_within(found, expected, in_float32 + ROUNDING[dtype] * np.abs(expected) + 2.0**-25)
+
+
+def test_empty_bags_of_any_kind_are_zero(fast_device: CpuDevice) -> None:
+    table = torch.arange(10.0).view(5, 2)
+    offsets, ids = torch.tensor([0, 1, 1, 3, 3, 4, 5]), torch.arange(5)
+    bins = bin_rows(offsets, 0, (3, 33, 100))
+    found = embedding_pool_cuda(table, ids, None, offsets, bins, (3, 33, 100), True)
+    assert found.tolist() == [[0, 1], [0, 0], [3, 4], [0, 0], [6, 7], [8, 9]]
+
+
+def test_zero_bags_launch_nothing(fast_device: CpuDevice) -> None:
+    none, ids = torch.zeros(1, dtype=torch.int64), torch.zeros(0, dtype=torch.int64)
+    bins = bin_rows(none, 0, (3, 33, 100))
+    assert embedding_pool_cuda(torch.ones(5, 2), ids, None, none, bins, (3, 33, 100), True).shape == (0, 2)
+    assert not fast_device.launched
+    grad = embedding_pool_table_grad_cuda(torch.ones(0, 2), 5, ids, None, none, 0, (3, 33, 100), True)
+    assert torch.equal(grad, torch.zeros(5, 2))
+
+
+def test_ids_of_an_empty_table_are_refused(fast_device: CpuDevice) -> None:
+    ids, config = torch.zeros(EVENTS, dtype=torch.int64), LaunchConfig()
+    arguments = (torch.ones(0, 2), ids, None, OFFSETS, bins_of(config), config.thresholds, False)
+    with pytest.raises(ShapeError, match=f"a table without rows has no entry for {EVENTS} ids"):
+        embedding_pool_cuda(*arguments)
