@@ -13,7 +13,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from labkit.gpu.arguments import Argument, check_arguments, parameters_of
+from labkit.gpu.arguments import UNIT_BYTES, Argument, check_arguments, parameters_of
 from labkit.gpu.catalog import KERNELS
 from labkit.gpu.host.build import build
 from labkit.gpu.host.program import Order, Program
@@ -55,18 +55,24 @@ class CpuDevice:
             return
         self.launched.append(expression)
         source = KERNELS[op]
-        check_arguments(expression, parameters_of(kernel_text(source.path), expression), arguments, device)
-        run = program_of(op, expression, self.mode).launch(
-            expression, (blocks,), (BLOCK,), [as_array(argument) for argument in arguments], order=self.order, seed=7
-        )
+        parameters = parameters_of(kernel_text(source.path), expression)
+        check_arguments(expression, parameters, arguments, device)
+        passed = [as_array(argument, parameter.base) for argument, parameter in zip(arguments, parameters, strict=True)]
+        program = program_of(op, expression, self.mode)
+        run = program.launch(expression, (blocks,), (BLOCK,), passed, order=self.order, seed=7)
         assert run.clean, "\n".join(report.text for report in run.reports)
         assert run.completed
 
 
-def as_array(argument: Argument) -> Any:
-    """The memory of a tensor as NumPy sees it, bfloat16 as its bits; other arguments as they are."""
+def as_array(argument: Argument, base: str = "") -> Any:
+    """The memory of a tensor as NumPy sees it, bfloat16 as its bits; other arguments as they are.
+
+    Where the kernel's type ``base`` is a unit of bytes, it is seen as numbers of that size, of 4 bytes for vectors.
+    """
     if not isinstance(argument, Tensor):
         return argument
+    if base in UNIT_BYTES:
+        return argument.view(-1).numpy().view(f"u{min(UNIT_BYTES[base], 4)}")
     if argument.dtype is torch.bfloat16:
         return argument.view(torch.int16).numpy().view(np.uint16)
     return argument.numpy()
