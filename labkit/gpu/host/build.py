@@ -10,16 +10,19 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
 from labkit.errors import KernelCompileError
 from labkit.gpu.host.program import Program
 from labkit.gpu.host.signature import Parameter
+from labkit.gpu.host.spacing import spaced
 from labkit.gpu.host.symbols import Variable, variables
 from labkit.gpu.host.toolchain import (
     Mode,
+    assembler_command,
     kernel_command,
     link_command,
     program_key,
@@ -28,6 +31,9 @@ from labkit.gpu.host.toolchain import (
     runtime_sources,
 )
 from labkit.gpu.sources import kernel_text
+
+#: Programs that a cache keeps, each of some 100 KiB.
+MOST_PROGRAMS = 500
 
 _DYNAMIC_SHARED = re.compile(
     r"extern\s+__shared__\s+(?:(?:__align__|alignas)\s*\(\s*\d+\s*\)\s*)?([\w:]+(?:\s+[\w:]+)?)\s+(\w+)\s*\[\s*\]\s*;"
@@ -70,6 +76,7 @@ def build(
     home = folder / key
     if not (home / "program.json").exists():
         _build_into(home, _translation_unit(text, names, mode), tuple(options), mode)
+        _forget_oldest(folder)
     return _load(home, path.name, mode)
 
 
@@ -121,7 +128,14 @@ def _build_into(home: Path, unit: str, options: tuple[str, ...], mode: Mode) -> 
     with _working_folder(home) as work:
         source, kernel, program = work / "kernel.cpp", work / "kernel.o", work / "program"
         source.write_text(unit, encoding="utf-8")
-        _run(kernel_command(mode, options, source, kernel))
+        if mode is Mode.CHECKED:
+            assembly = work / "kernel.s"
+            _run(kernel_command(mode, options, source, assembly))
+            assembly.write_text(spaced(assembly.read_text(encoding="utf-8")), encoding="utf-8")
+            _run(assembler_command(assembly, kernel))
+            assembly.unlink()
+        else:
+            _run(kernel_command(mode, options, source, kernel))
         _run(link_command(mode, [kernel, *_runtime_objects(mode)], program))
         kernels, addresses = _described(program)
         facts = {
@@ -132,25 +146,20 @@ def _build_into(home: Path, unit: str, options: tuple[str, ...], mode: Mode) -> 
         (work / "program.json").write_text(json.dumps(facts), encoding="utf-8")
 
 
-class _working_folder:  # noqa: N801 - a context manager, read as a function
+@contextmanager
+def _working_folder(home: Path) -> Iterator[Path]:
     """A temporary folder beside ``home`` that becomes it in one step; another process may be first."""
-
-    def __init__(self, home: Path) -> None:
-        self._home = home
-
-    def __enter__(self) -> Path:
-        self._home.parent.mkdir(parents=True, exist_ok=True)
-        self._work = Path(tempfile.mkdtemp(dir=self._home.parent, prefix="building-"))
-        return self._work
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is None:
-            try:
-                self._work.rename(self._home)
-            except OSError:  # built meanwhile by another process: the same key, the same program
-                if not self._home.exists():
-                    raise
-        shutil.rmtree(self._work, ignore_errors=True)
+    home.parent.mkdir(parents=True, exist_ok=True)
+    work = Path(tempfile.mkdtemp(dir=home.parent, prefix="building-"))
+    try:
+        yield work
+        try:
+            work.rename(home)
+        except OSError:
+            if not home.exists():  # else built meanwhile by another process: the same key, the same program
+                raise
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
 
 
 def _described(program: Path) -> tuple[dict[str, list[Parameter]], dict[str, int]]:
@@ -169,8 +178,16 @@ def _described(program: Path) -> tuple[dict[str, list[Parameter]], dict[str, int
     return kernels, addresses
 
 
+def _forget_oldest(folder: Path) -> None:
+    """Keeps the programs that were used last; an editor makes a new one with each change."""
+    programs = sorted(folder.glob("*/program.json"), key=lambda path: path.stat().st_mtime)
+    for path in programs[: max(len(programs) - MOST_PROGRAMS, 0)]:
+        shutil.rmtree(path.parent, ignore_errors=True)
+
+
 def _load(home: Path, name: str, mode: Mode) -> Program:
     facts = json.loads((home / "program.json").read_text(encoding="utf-8"))
+    os.utime(home / "program.json")  # used now
     kernels = {name: tuple(Parameter(**entry) for entry in entries) for name, entries in facts["kernels"].items()}
     return Program(
         path=home / "program",

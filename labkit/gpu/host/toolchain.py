@@ -11,6 +11,7 @@ from pathlib import Path
 
 from labkit.errors import MissingPackageError
 from labkit.gpu.catalog import kernel_folder
+from labkit.gpu.host.spacing import GAP_BYTES
 
 _INSTALL = "sudo apt-get install g++ (Debian, Ubuntu), or make setup-tests"
 
@@ -43,6 +44,7 @@ _KERNEL = (
 _HOOKS = (
     *("-fsanitize=thread", "--param", "tsan-instrument-func-entry-exit=0"),
     *("-fsanitize-coverage=trace-pc", "-fno-reorder-blocks", "-fno-optimize-sibling-calls", "-fno-tree-sra"),
+    "-fdata-sections",  # each variable is written out, see spacing.py
 )
 
 _MODE_KERNEL: dict[Mode, tuple[str, ...]] = {
@@ -88,11 +90,16 @@ def compiler() -> tuple[str, str]:
 
 
 def kernel_command(mode: Mode, options: tuple[str, ...], source: Path, target: Path) -> list[str]:
-    """The command that compiles a kernel's translation unit."""
+    """The command that compiles a kernel's translation unit, to assembly where ``target`` ends with ``.s``."""
     folder = runtime_folder()
     includes = ("-include", str(folder / "cuda_shim.h"))
     flags = (*_KERNEL, *_ALL, *_MODE_KERNEL[mode], *options)
-    return [compiler()[0], *flags, *includes, "-c", str(source), "-o", str(target)]
+    return [compiler()[0], *flags, *includes, "-S" if target.suffix == ".s" else "-c", str(source), "-o", str(target)]
+
+
+def assembler_command(source: Path, target: Path) -> list[str]:
+    """The command that makes an object of assembly."""
+    return [compiler()[0], "-c", str(source), "-o", str(target)]
 
 
 def runtime_command(mode: Mode, source: Path, target: Path) -> list[str]:
@@ -113,7 +120,7 @@ def runtime_key(mode: Mode) -> str:
 
 def program_key(mode: Mode) -> str:
     """All that decides what a program becomes, apart from its source, names and options."""
-    return "\n".join([runtime_key(mode), *_KERNEL, *_ALL, *_MODE_KERNEL[mode]])
+    return "\n".join([runtime_key(mode), *_KERNEL, *_ALL, *_MODE_KERNEL[mode], f"gap {GAP_BYTES}"])
 
 
 def _runtime_flags(mode: Mode) -> tuple[str, ...]:

@@ -13,6 +13,9 @@ from labkit.gpu.host.toolchain import Mode
 
 HERE = Path(__file__).parent
 
+#: Name expressions of the templates in programs.cu.
+TEMPLATES = ("last_block_sums<true>", "last_block_sums<false>", "shared_into_the_next<32>")
+
 
 def kernel_names(path: Path) -> tuple[str, ...]:
     """The kernels of a test source that are no templates."""

@@ -105,6 +105,14 @@ extern "C" __global__ void shared_beyond(float* out) {
   __syncthreads();
   out[threadIdx.x] = tile[threadIdx.x];
 }
+template <int N>
+__global__ void shared_into_the_next(float* out, int beyond) {
+  __shared__ float first[N], second[N], third[N];
+  third[threadIdx.x] = first[threadIdx.x] = 0.0f;
+  second[threadIdx.x + beyond] = 1.0f;
+  __syncthreads();
+  out[threadIdx.x] = first[threadIdx.x] + second[threadIdx.x] + third[threadIdx.x];
+}
 extern "C" __global__ void dynamic_shared(float* out) {
   extern __shared__ float tile[];
   tile[threadIdx.x] = threadIdx.x;

@@ -12,13 +12,14 @@ from labkit.errors import KernelArgumentError, KernelLaunchError
 from labkit.gpu.host.buffers import SparseBuffer
 from labkit.gpu.host.program import Program
 from labkit.gpu.host.toolchain import Mode
+from tests.kernels.host.conftest import TEMPLATES
 
 Built = Callable[..., Program]
 
 
 @pytest.fixture(scope="module")
 def program(built: Built) -> Program:
-    return built("programs.cu", Mode.CHECKED, "last_block_sums<true>", "last_block_sums<false>")
+    return built("programs.cu", Mode.CHECKED, *TEMPLATES)
 
 
 OUT, IN, N = np.zeros(8, np.float32), np.zeros(8, np.float32), np.int32(8)
@@ -116,7 +117,7 @@ def test_a_view_into_a_larger_array_is_written_in_place(program: Program) -> Non
 
 @pytest.mark.parametrize("mode", list(Mode))
 def test_an_index_above_2_to_31_on_a_buffer_that_is_mostly_hole(built: Built, mode: Mode) -> None:
-    program = built("programs.cu", mode, "last_block_sums<true>", "last_block_sums<false>")
+    program = built("programs.cu", mode, *TEMPLATES)
     rows, width = 2**16 + 1, 2**15  # the last row starts at 2^31
     out = np.zeros(32, np.float32)
     with SparseBuffer((rows, width), np.float32) as values:

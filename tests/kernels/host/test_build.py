@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -85,6 +86,22 @@ def test_a_program_is_built_once_for_the_same_source_names_options_and_mode(
     assert len(commands) == built > 0
     others = {path_of(source=source.replace("1", "2")), path_of(options=("-DX",)), path_of(mode=Mode.CHECKED)}
     assert len(others | {first}) == 4
+
+
+def test_the_cache_forgets_the_program_that_was_used_longest_ago(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(build_module, "MOST_PROGRAMS", 2)
+
+    def program_for(value: int) -> Path:
+        path = build(Path("k.cu"), ["kernel"], source=f"{HEAD}  out[0] = {value};\n}}\n", cache=tmp_path).path
+        os.utime(path.parent / "program.json", (value, value))
+        return path
+
+    first, second = program_for(1), program_for(2)
+    os.utime(first.parent / "program.json", (3, 3))  # used again, after the second
+    third = program_for(4)
+    assert [path.exists() for path in (first, second, third)] == [True, False, True]
 
 
 def test_parameters_are_those_of_the_source(built: Built) -> None:

@@ -12,7 +12,7 @@ from labkit.gpu.host.buffers import poisoned
 from labkit.gpu.host.program import Order, Program
 from labkit.gpu.host.reports import HostRun, ReportKind
 from labkit.gpu.host.toolchain import Mode
-from tests.kernels.host.conftest import line_of
+from tests.kernels.host.conftest import TEMPLATES, line_of
 
 SOURCE = "programs.cu"
 ORDERS = list(Order)
@@ -21,7 +21,7 @@ Built = Callable[..., Program]
 
 @pytest.fixture(scope="module")
 def program(built: Built) -> Program:
-    return built(SOURCE, Mode.CHECKED, "last_block_sums<true>", "last_block_sums<false>")
+    return built(SOURCE, Mode.CHECKED, *TEMPLATES)
 
 
 def launch(program: Program, kernel: str, threads: int, *more: Any, grid: int = 1, **options: Any) -> HostRun:
@@ -140,6 +140,13 @@ def test_static_shared_memory_has_bounds(program: Program) -> None:
     assert "thread 31 of block 0 writes 4 bytes at byte 128 of tile, which has 128 bytes" in report.text
 
 
+def test_an_overrun_from_one_shared_array_into_the_next_is_out_of_bounds(program: Program) -> None:
+    assert launch(program, "shared_into_the_next<32>", 32, np.int32(0)).reports == ()
+    (report,) = launch(program, "shared_into_the_next<32>", 32, np.int32(1)).reports
+    assert report.kind is ReportKind.OUT_OF_BOUNDS
+    assert "thread 31 of block 0 writes 4 bytes at byte 128 of second, which has 128 bytes" in report.text
+
+
 def test_dynamic_shared_memory_has_the_bounds_of_the_launch(program: Program) -> None:
     assert launch(program, "dynamic_shared", 32, shared_bytes=128).reports == ()
     (report,) = launch(program, "dynamic_shared", 32, shared_bytes=124).reports
@@ -222,7 +229,7 @@ def test_a_shuffle_from_a_lane_that_has_exited(program: Program) -> None:
 
 @pytest.mark.parametrize("mode", list(Mode))
 def test_a_loop_without_end_is_ended(built: Built, mode: Mode) -> None:
-    program = built(SOURCE, mode, "last_block_sums<true>", "last_block_sums<false>")
+    program = built(SOURCE, mode, *TEMPLATES)
     run = launch(program, "never_ends", 1, timeout_s=0.5)
     assert [report.kind for report in run.reports] == [ReportKind.TIMEOUT]
     assert not run.completed

@@ -10,14 +10,14 @@ import pytest
 from labkit.gpu.host.program import Program
 from labkit.gpu.host.reports import HostRun, ReportKind
 from labkit.gpu.host.toolchain import Mode
-from tests.kernels.host.conftest import line_of
+from tests.kernels.host.conftest import TEMPLATES, line_of
 
 SOURCE = "programs.cu"
 Built = Callable[..., Program]
 
 
 def program_in(built: Built, mode: Mode) -> Program:
-    return built(SOURCE, mode, "last_block_sums<true>", "last_block_sums<false>")
+    return built(SOURCE, mode, *TEMPLATES)
 
 
 def pass_through(program: Program, kernel: str, size: int = 100) -> tuple[HostRun, np.ndarray]:
