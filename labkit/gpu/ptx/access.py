@@ -75,6 +75,7 @@ class Access:
         """
         lanes = threads.size if isinstance(active, slice) else len(active)
         address = self.address(threads, active, lanes)
+        threads.settle()  # the address, and what is to be stored
         space = self.space
         if space == "generic":
             space, address = _window(address)

@@ -14,7 +14,7 @@ from labkit.gpu.ptx.arithmetic import Operation, operation
 from labkit.gpu.ptx.convert import conversion
 from labkit.gpu.ptx.memory import LOCAL_WINDOW, SHARED_WINDOW
 from labkit.gpu.ptx.opcode import DTYPES, Opcode
-from labkit.gpu.ptx.operands import elements, reader, writer
+from labkit.gpu.ptx.operands import Reader, elements, reader, writer
 from labkit.gpu.ptx.parse import Instruction, Kernel
 from labkit.gpu.ptx.step import Effect, Kind, Step
 from labkit.gpu.ptx.threads import Active, Threads
@@ -75,7 +75,9 @@ def _effect(kernel: Kernel, index: int, instruction: Instruction) -> Effect:
         case "cvta":
             found = _to_window(opcode)
         case "selp":
-            found = Operation((opcode.type, opcode.type, "pred"), opcode.type, _select)
+            return _selection(kernel, instruction)
+        case "and" | "or" if opcode.type == "pred":
+            return _connective(kernel, instruction)
         case _:
             found = operation(opcode)
     if found is None:
@@ -83,8 +85,47 @@ def _effect(kernel: Kernel, index: int, instruction: Instruction) -> Effect:
     return _computing(kernel, instruction, found)
 
 
-def _select(x: Array, y: Array, chosen: Array) -> Array:
-    return np.where(chosen, x, y)
+def _selection(kernel: Kernel, instruction: Instruction) -> Effect:
+    """``selp``: of the two values only the chosen one counts, for doubt too."""
+    kind = instruction.opcode.type
+    first, second = (reader(kernel, text, kind) for text in instruction.operands[1:3])
+    choice, write = reader(kernel, instruction.operands[3], "pred"), writer(kernel, instruction.operands[0], kind)
+
+    def effect(threads: Threads, active: Active) -> None:
+        (x, of_x), (y, of_y), (chosen, of_choice) = (_apart(r, threads, active) for r in (first, second, choice))
+        if of_x is not None or of_y is not None or of_choice is not None:
+            taken = np.where(chosen, False if of_x is None else of_x, False if of_y is None else of_y)
+            threads.doubt = taken if of_choice is None else taken | of_choice
+        write(threads, active, np.where(chosen, x, y))
+
+    return effect
+
+
+def _connective(kernel: Kernel, instruction: Instruction) -> Effect:
+    """``and.pred``, ``or.pred``: one operand that decides makes the other one irrelevant, for doubt too."""
+    conjunction = instruction.opcode.name == "and"
+    first, second = (reader(kernel, text, "pred") for text in instruction.operands[1:3])
+    write = writer(kernel, instruction.operands[0], "pred")
+
+    def effect(threads: Threads, active: Active) -> None:
+        (x, of_x), (y, of_y) = _apart(first, threads, active), _apart(second, threads, active)
+        if of_x is not None or of_y is not None:
+            decided = [
+                (~v if conjunction else v) & (True if doubt is None else ~doubt) for v, doubt in ((x, of_x), (y, of_y))
+            ]
+            unknown = (False if of_x is None else of_x) | (False if of_y is None else of_y)
+            threads.doubt = unknown & ~(decided[0] | decided[1])
+        write(threads, active, x & y if conjunction else x | y)
+
+    return effect
+
+
+def _apart(read: Reader, threads: Threads, active: Active) -> tuple[Array, Array | None]:
+    """What an operand reads, and the doubt about it alone."""
+    threads.doubt = None
+    value = read(threads, active)
+    doubt, threads.doubt = threads.doubt, None
+    return value, doubt
 
 
 def _computing(kernel: Kernel, instruction: Instruction, found: Operation) -> Effect:

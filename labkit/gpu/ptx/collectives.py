@@ -89,6 +89,7 @@ def _shuffle(kernel: Kernel, instruction: Instruction) -> Effect:
                 source = (lane & segment) | (step & ~segment)
                 inside = source <= last
         source = np.where(inside, source, lane)
+        threads.settle()
         given = np.zeros(threads.size, np.uint32)
         given[active] = value(threads, active)
         here = np.zeros(threads.size, np.bool_)
@@ -97,7 +98,12 @@ def _shuffle(kernel: Kernel, instruction: Instruction) -> Effect:
         if not here[asked].all():
             at = int(np.flatnonzero(~here[asked])[0])
             raise Fault(f"the shuffle reads lane {int(source[at])}, which takes no part in it", at)
+        if threads.doubt is not None:  # it goes with the value to the lane that reads it
+            doubted = np.zeros(threads.size, np.bool_)
+            doubted[active] = threads.doubt
+            threads.doubt = doubted[asked]
         write(threads, active, given[asked])
+        threads.doubt = None
         if tell is not None:
             tell(threads, active, inside)
 
@@ -118,6 +124,7 @@ def _vote(kernel: Kernel, instruction: Instruction, mask: Reader) -> Effect:
         named = np.asarray(mask(threads, active))
         yes = masks_of(threads, true)[warp] & named
         asked = masks_of(threads, active)[warp] & named
+        threads.settle()
         answers = {"ballot": yes, "any": yes != 0, "all": yes == asked, "uni": (yes == asked) | (yes == 0)}
         write(threads, active, answers[mode])
 
@@ -142,6 +149,7 @@ def _match(kernel: Kernel, instruction: Instruction, mask: Reader) -> Effect:
     def effect(threads: Threads, active: Active) -> None:
         count, group = _groups(threads, active, mask(threads, active), value(threads, active))
         equal = np.zeros(count, np.uint32)
+        threads.settle()
         np.bitwise_or.at(equal, group, np.uint32(1) << threads.lane[active].astype(np.uint32))
         write(threads, active, equal[group])
 
@@ -168,6 +176,7 @@ def _reduction(kernel: Kernel, instruction: Instruction, mask: Reader) -> Effect
     def effect(threads: Threads, active: Active) -> None:
         count, group = _groups(threads, active, mask(threads, active))
         values = np.broadcast_to(value(threads, active), group.shape)
+        threads.settle()
         order = np.argsort(group, kind="stable")
         starts = np.searchsorted(group[order], np.arange(count))
         write(threads, active, combine.reduceat(values[order], starts)[group].astype(values.dtype))
@@ -211,6 +220,7 @@ def _block_vote(kernel: Kernel, operands: tuple[str, ...], mode: str) -> Effect:
     def effect(threads: Threads, active: Active) -> None:
         block = threads.block_of[active]
         true = np.broadcast_to(predicate(threads, active), block.shape)
+        threads.settle()
         yes = np.bincount(block[true], minlength=threads.blocks)
         asked = np.bincount(block, minlength=threads.blocks)
         write(threads, active, answers[mode](yes, asked)[block])

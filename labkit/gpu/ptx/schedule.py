@@ -90,6 +90,7 @@ class Schedule:
                 counts.issued(place, front.warps, lanes)
             if step.kind is Kind.PLAIN:
                 if lanes:
+                    self.threads.doubt = None
                     step.effect(self.threads, taking)
                 place += 1
             elif step.kind is Kind.BRANCH and lanes in (0, front.threads):
@@ -105,7 +106,9 @@ class Schedule:
         instruction = self.code[place]
         if instruction.guard is None:
             return whole
+        self.threads.doubt = None
         mask = self.threads.read(instruction.guard, whole)
+        self.threads.settle()
         mask = ~mask if instruction.guard_negated else mask
         if mask.all():
             return whole
@@ -141,6 +144,7 @@ class Schedule:
         threads.launch.counts.issued(place, warps, len(chosen))
         going: Active = _ALL if len(chosen) == threads.size else chosen
         self.current = going
+        threads.doubt = None
         step.effect(threads, going)
         threads.at[going] = place + 1
         return True
@@ -149,7 +153,9 @@ class Schedule:
         threads = self.threads
         if step.mask is None:
             raise ValueError("a warp-wide step has a mask")
+        threads.doubt = None
         named = np.broadcast_to(np.asarray(step.mask(threads, waiting)), waiting.shape)
+        threads.settle()
         lane, warp = threads.lane[waiting].astype(np.uint32), threads.warp[waiting]
         outside = named >> lane & np.uint32(1) == 0
         if outside.any():

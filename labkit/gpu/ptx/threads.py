@@ -72,34 +72,52 @@ class Threads:
         self.local = LocalMemory(self.size if kernel.local_bytes else 0, kernel.local_bytes)
         self._values: dict[str, Array] = {}
         self._known: dict[str, Array | None] = {}  # which lanes have been written; None once all of them have
+        self.doubt: Array | None = None  # which of the lanes that execute read what was never written
 
     def read(self, name: str, active: Active) -> Array:
-        """The values of a register.
+        """The values of a register; lanes that have never written it are held in doubt.
 
-        Raises:
-            Fault: a lane reads what it has not written.
+        A compiler may read what was never written as long as nothing comes of it, and NVRTC does. So doubt travels with
+        the values until it reaches an address, a store, a branch or a vote (``settle``).
         """
         if name not in self._values:
-            raise Fault(f"register {name} is read before it is written")
+            self._declare(name)
         known = self._known[name]
         if known is not None and not (there := known[active]).all():
-            raise Fault(f"register {name} is read before it is written", int(np.flatnonzero(~there)[0]))
+            self.doubt = ~there if self.doubt is None else self.doubt | ~there
         return self._values[name][active]
 
     def write(self, name: str, active: Active, value: Array) -> None:
-        """Set a register; the value has its type already, or has the same bits."""
-        values = self._values.get(name)
-        if values is None:
-            kind = self.launch.kernel.register_type(name)
-            values = self._values[name] = np.zeros(self.size, DTYPES[str(kind)])
-            self._known[name] = np.zeros(self.size, np.bool_)
-        values[active] = value
+        """Set a register, and pass on the doubt; the value has its type already, or has the same bits."""
+        if name not in self._values:
+            self._declare(name)
+        self._values[name][active] = value
         known = self._known[name]
-        if known is not None:
+        if self.doubt is not None:
+            if known is None:
+                known = self._known[name] = np.ones(self.size, np.bool_)
+            known[active] = ~self.doubt
+        elif known is not None:
             if isinstance(active, slice):
                 self._known[name] = None
             else:
                 known[active] = True
+
+    def settle(self) -> None:
+        """What was read is used: it must have been written.
+
+        Raises:
+            Fault: a lane is in doubt.
+        """
+        if self.doubt is not None and self.doubt.any():
+            lane = int(np.flatnonzero(self.doubt)[0])
+            raise Fault("what is used here comes from a register that was never written", lane)
+        self.doubt = None
+
+    def _declare(self, name: str) -> None:
+        kind = self.launch.kernel.register_type(name)
+        self._values[name] = np.zeros(self.size, DTYPES[str(kind)])
+        self._known[name] = np.zeros(self.size, np.bool_)
 
     def place_of(self, thread: int) -> str:
         """Block and thread as a person writes them."""
