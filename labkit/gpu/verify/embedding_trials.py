@@ -1,0 +1,113 @@
+"""Trials of embedding_pool and of its gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache, partial
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from labkit.gpu.launch_config import LaunchConfig
+from labkit.gpu.ops.bin_rows import bin_rows
+from labkit.gpu.ops.embedding_pool import embedding_pool_cuda, embedding_pool_weight_grad_cuda
+from labkit.gpu.verify.ragged import DIMS, EVENTS, LENGTHS, OFFSETS, REGIMES, ROUNDING, ROWS, random
+from labkit.gpu.verify.segment_trials import bins_of
+from labkit.gpu.verify.trial import Array, Compared, Trial
+from labkit.reference import embedding as reference
+
+_HOST = OFFSETS.numpy()
+_EPS = ROUNDING[torch.float32]
+_ITEMS = 50
+
+
+def embedding_pool_trials() -> Iterator[Trial]:
+    """Plain mean, weighted sum and the gradient of the weights, in every regime."""
+    for dim in DIMS:
+        for name, config in REGIMES.items():
+            rows = f"{name} rows, D={dim}"
+            yield Trial(f"mean, {rows}", partial(_pooled, config, dim, False))
+            yield Trial(f"weighted sum, {rows}", partial(_pooled, config, dim, True))
+            yield Trial(f"gradient of the weights, {rows}", partial(_weight_grad, config, dim))
+    for dtype in (torch.float16, torch.bfloat16):
+        for dim in (12, 3):
+            yield Trial(f"{dtype} storage, D={dim}", partial(_stored, dtype, dim), once=True)
+    yield Trial("empty bags", _empty_bags, once=True)
+    yield Trial("no bags", _no_bags, once=True)
+
+
+@cache
+def ids_with_strangers() -> Tensor:
+    """(T,) ids, popular and rare ones; two that no table has, in rows 6 and 17."""
+    ids = torch.from_numpy(np.random.default_rng(0).zipf(1.5, EVENTS) % _ITEMS)
+    ids[OFFSETS[6]], ids[OFFSETS[17]] = _ITEMS, -1
+    return ids
+
+
+@cache
+def _pool_case(dim: int, weighted: bool) -> tuple[Tensor, Tensor | None, Array, Array]:
+    table, weights = random(0, _ITEMS, dim), random(1, EVENTS) if weighted else None
+    return table, weights, *_expected(table, weights, mean=not weighted)
+
+
+def _expected(table: Tensor, weights: Tensor | None, *, mean: bool) -> tuple[Array, Array]:
+    """The reference, and the bound of n products and additions of float32 and one division."""
+    ids, own = ids_with_strangers().numpy(), None if weights is None else weights.numpy()
+    expected = reference.embedding_pool(table.numpy(), ids, _HOST, own, mean=mean)
+    sizes = None if own is None else np.abs(own)
+    size = reference.embedding_pool(table.abs().numpy(), ids, _HOST, sizes, mean=mean)
+    return expected, _EPS * size * (2 * np.array(LENGTHS)[:, None] + 2)
+
+
+def _pooled(config: LaunchConfig, dim: int, weighted: bool) -> Iterator[Compared]:
+    table, weights, expected, bound = _pool_case(dim, weighted)
+    arguments = (table, ids_with_strangers(), weights, OFFSETS, bins_of(config), config.thresholds, not weighted)
+    yield Compared("pooled entries", embedding_pool_cuda(*arguments), expected, bound)
+
+
+@cache
+def _grad_case(dim: int, mean: bool) -> tuple[Tensor, Tensor, Array, Array]:
+    table, grad = random(0, _ITEMS, dim), random(2, ROWS, dim)
+    ids = ids_with_strangers().numpy()
+    _, expected = reference.embedding_pool_backward(grad.numpy(), table.numpy(), ids, _HOST, mean=mean)
+    sizes = (grad.abs().numpy(), table.abs().numpy(), ids, _HOST)
+    _, size = reference.embedding_pool_backward(*sizes, mean=mean)
+    return table, grad, expected, _EPS * size * (2 * dim + 2)
+
+
+def _weight_grad(config: LaunchConfig, dim: int) -> Iterator[Compared]:
+    for mean in (False, True):
+        table, grad, expected, bound = _grad_case(dim, mean)
+        arguments = (grad, table, ids_with_strangers(), OFFSETS, bins_of(config), config.thresholds, mean)
+        yield Compared("gradients of the weights", embedding_pool_weight_grad_cuda(*arguments), expected, bound)
+
+
+def _stored(dtype: torch.dtype, dim: int) -> Iterator[Compared]:
+    config, rounding = REGIMES["mixed"], ROUNDING[dtype]
+    table, weights, ids = random(0, _ITEMS, dim).to(dtype), random(1, EVENTS).to(dtype), ids_with_strangers()
+    expected, in_float32 = _expected(table.float(), weights.float(), mean=True)
+    found = embedding_pool_cuda(table, ids, weights, OFFSETS, bins_of(config), config.thresholds, True)
+    # below the least normal number a float16 is spaced by 2**-24
+    yield Compared("pooled entries", found, expected, in_float32 + rounding * np.abs(expected) + 2.0**-25)
+    grad, wide = random(2, ROWS, dim).to(dtype), table.float().numpy()
+    found = embedding_pool_weight_grad_cuda(grad, table, ids, OFFSETS, bins_of(config), config.thresholds, False)
+    _, expected = reference.embedding_pool_backward(grad.float().numpy(), wide, ids.numpy(), _HOST, mean=False)
+    sizes = (grad.float().abs().numpy(), np.abs(wide), ids.numpy(), _HOST)
+    _, size = reference.embedding_pool_backward(*sizes, mean=False)
+    bound = _EPS * size * (2 * dim + 2) + rounding * np.abs(expected) + 2.0**-25
+    yield Compared("gradients of the weights", found, expected, bound)
+
+
+def _empty_bags() -> Iterator[Compared]:
+    table, ids, thresholds = torch.arange(10.0).view(5, 2), torch.arange(5), REGIMES["mixed"].thresholds
+    offsets = torch.tensor([0, 1, 1, 3, 3, 4, 5])
+    found = embedding_pool_cuda(table, ids, None, offsets, bin_rows(offsets, 0, thresholds), thresholds, True)
+    yield Compared("pooled entries", found, np.array([[0, 1], [0, 0], [3, 4], [0, 0], [6, 7], [8, 9]]))
+
+
+def _no_bags() -> Iterator[Compared]:
+    none, thresholds = torch.zeros(1, dtype=torch.int64), REGIMES["mixed"].thresholds
+    bins = bin_rows(none, 0, thresholds)
+    found = embedding_pool_cuda(torch.ones(5, 2), none[:0], None, none, bins, thresholds, True)
+    yield Compared("pooled entries", found, np.zeros((0, 2)))
