@@ -131,7 +131,8 @@ void read_line(const std::string& line) {
 void run_job() {
   for (std::string line; std::getline(std::cin, line);) read_line(line);
   Machine& m = machine;
-  if (posix_memalign(reinterpret_cast<void**>(&m.dynamic_shared), 128, m.shared_bytes ? m.shared_bytes : 1)) fail("memory");
+  const std::size_t at_least_one = m.shared_bytes ? m.shared_bytes : 1;
+  if (posix_memalign(reinterpret_cast<void**>(&m.dynamic_shared), 128, at_least_one)) fail("memory");
   if (m.shared_bytes)
     add_region(reinterpret_cast<std::uint64_t>(m.dynamic_shared), m.shared_bytes, true, true, "dynamic shared memory");
   std::vector<void*> pointers;

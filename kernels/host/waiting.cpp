@@ -57,8 +57,10 @@ void order_memory(Warp& warp, unsigned present) {
     const auto& known = warp.known[static_cast<std::size_t>(__builtin_ctz(rest))];
     for (int i = 0; i < warp_lanes; ++i) joint[i] = std::max(joint[i], known[i]);
   }
-  for (unsigned rest = present; rest; rest &= rest - 1) joint[static_cast<std::size_t>(__builtin_ctz(rest))] = warp.tick;
-  for (unsigned rest = present; rest; rest &= rest - 1) warp.known[static_cast<std::size_t>(__builtin_ctz(rest))] = joint;
+  for (std::size_t i = 0; i < warp_lanes; ++i)
+    if (present >> i & 1) joint[i] = warp.tick;
+  for (std::size_t i = 0; i < warp_lanes; ++i)
+    if (present >> i & 1) warp.known[i] = joint;
 }
 
 void check_divergence() {
@@ -164,8 +166,8 @@ extern "C" unsigned long long host_warp(int kind, unsigned mask, unsigned long l
   me.pc = call_site(__builtin_return_address(0));
   if (!(mask >> lane_of(me) & 1))
     stop({"mask", me.pc, 0,
-          current_name() + format(" calls a warp operation with mask 0x%08x, in which its lane %d is missing, at {pc}", mask,
-                                  lane_of(me))});
+          current_name() + format(" calls a warp operation with mask 0x%08x, in which its lane %d is missing, at {pc}",
+                                  mask, lane_of(me))});
   if (width < 1 || width > warp_lanes || (width & (width - 1)))
     stop({"mask", me.pc, 0, format("the width of a shuffle must be a power of two up to 32, got %d, at {pc}", width)});
   me.next = Event{me.pc};
