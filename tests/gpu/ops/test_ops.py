@@ -1,0 +1,179 @@
+"""The ops on the CPU: what torch asks of an op, gradients in float64, and the reference."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+from torch.library import opcheck
+
+from labkit.errors import KernelArgumentError, ShapeError
+from labkit.gpu.launch_config import LaunchConfig
+from labkit.gpu.ops.bin_rows import bin_rows
+from labkit.gpu.ops.copies import jagged_to_padded, padded_to_jagged
+from labkit.gpu.ops.din_attention import attention_pool
+from labkit.gpu.ops.embedding_pool import embedding_pool
+from labkit.gpu.ops.segment_pool import segment_max, segment_sum
+from labkit.reference import attention, embedding, jagged, segments
+
+OFFSETS = torch.tensor([0, 1, 1, 4, 9, 30, 30])
+EVENTS, ROWS, ITEMS, DIM = 30, 6, 7, 3
+CONFIG = LaunchConfig(2, 4, 8)
+GIANTS, THRESHOLDS = CONFIG.giants(EVENTS), CONFIG.thresholds
+BINS = bin_rows(OFFSETS, GIANTS, THRESHOLDS)
+HOST = OFFSETS.numpy()
+IDS = torch.from_numpy(np.random.default_rng(0).integers(0, ITEMS, EVENTS))
+
+
+def numbers(seed: int, *shape: int) -> Tensor:
+    return torch.from_numpy(np.random.default_rng(seed).standard_normal(shape)).requires_grad_()
+
+
+def calls() -> dict[str, tuple[Callable[..., Any], tuple[Any, ...]]]:
+    """Each op that has a gradient, with arguments in float64."""
+    values, scores, table = numbers(0, EVENTS, DIM), numbers(1, EVENTS), numbers(2, ITEMS, DIM)
+    rows = (OFFSETS, BINS, THRESHOLDS)
+    return {
+        "jagged_to_padded": (jagged_to_padded, (values, OFFSETS, 4, 0.5)),
+        "padded_to_jagged": (padded_to_jagged, (numbers(3, ROWS, 4, DIM), OFFSETS, EVENTS, 0.0)),
+        "segment_sum": (segment_sum, (values, *rows, False)),
+        "segment_mean": (segment_sum, (values, *rows, True)),
+        "segment_max": (segment_max, (values, *rows)),
+        "embedding_sum": (embedding_pool, (table, IDS, scores, *rows, False)),
+        "embedding_mean": (embedding_pool, (table, IDS, None, *rows, True)),
+        "attention": (attention_pool, (scores, values, *rows)),
+    }
+
+
+each_call = pytest.mark.parametrize(("op", "arguments"), calls().values(), ids=calls())
+
+
+def first(found: Any) -> Tensor:
+    """The differentiable result."""
+    result: Tensor = found[0] if isinstance(found, tuple) else found
+    return result
+
+
+@each_call
+def test_torch_accepts_the_op(op: Any, arguments: tuple[Any, ...]) -> None:
+    assert set(opcheck(op, arguments).values()) == {"SUCCESS"}
+
+
+def test_torch_accepts_the_binning() -> None:
+    assert set(opcheck(bin_rows, (OFFSETS, GIANTS, THRESHOLDS)).values()) == {"SUCCESS"}
+
+
+@each_call
+def test_gradients_are_those_of_finite_differences(op: Any, arguments: tuple[Any, ...]) -> None:
+    inputs = [a for a in arguments if isinstance(a, Tensor) and a.requires_grad]
+
+    def call(*changed: Tensor) -> Tensor:
+        fresh = iter(changed)
+        return first(op(*(next(fresh) if isinstance(a, Tensor) and a.requires_grad else a for a in arguments)))
+
+    assert torch.autograd.gradcheck(call, inputs)
+
+
+@each_call
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_compiled_it_gives_the_same(op: Any, arguments: tuple[Any, ...], backend: str) -> None:
+    torch.compiler.reset()  # torch counts compilations of a line, whatever is compiled there
+    compiled = torch.compile(lambda *a: first(op(*a)), backend=backend, fullgraph=True)
+    expected, found = first(op(*arguments)), compiled(*arguments)
+    assert torch.equal(found, expected)
+    inputs = [a for a in arguments if isinstance(a, Tensor) and a.requires_grad]
+    for own, other in zip(
+        torch.autograd.grad(found.sum(), inputs), torch.autograd.grad(expected.sum(), inputs), strict=True
+    ):
+        assert torch.equal(own, other)
+
+
+def test_results_are_those_of_the_reference() -> None:
+    exact: dict[str, Any] = {name: op(*arguments) for name, (op, arguments) in calls().items()}
+    values, scores, table = (numbers(*a).detach().numpy() for a in ((0, EVENTS, DIM), (1, EVENTS), (2, ITEMS, DIM)))
+    ids = IDS.numpy()
+    expected = {
+        "jagged_to_padded": jagged.to_padded(values, HOST, 4, 0.5),
+        "padded_to_jagged": jagged.to_jagged(numbers(3, ROWS, 4, DIM).detach().numpy(), HOST),
+        "segment_sum": segments.segment_sum(values, HOST),
+        "segment_mean": segments.segment_sum(values, HOST, mean=True),
+        "segment_max": segments.segment_max(values, HOST)[0],
+        "embedding_sum": embedding.embedding_pool(table, ids, HOST, scores, mean=False),
+        "embedding_mean": embedding.embedding_pool(table, ids, HOST, mean=True),
+        "attention": attention.attention_pool(scores, values, HOST).out,
+    }
+    for name, array in expected.items():
+        np.testing.assert_allclose(first(exact[name]).detach().numpy(), array, rtol=1e-13, atol=1e-13, err_msg=name)
+
+
+def test_maxima_say_where_they_are_and_nan_wins() -> None:
+    values = numbers(0, EVENTS, DIM).detach().round()
+    values[6, 1] = values[8, 1] = torch.nan
+    found, at = segment_max(values, OFFSETS, BINS, THRESHOLDS)
+    expected, places = segments.segment_max(values.numpy(), HOST)
+    np.testing.assert_array_equal(found.numpy(), expected)
+    np.testing.assert_array_equal(at.numpy(), places)
+
+
+def test_an_id_outside_of_the_table_makes_its_own_row_nan_and_has_no_gradient() -> None:
+    table, ids = numbers(2, ITEMS, DIM), IDS.clone()
+    ids[2], ids[5] = ITEMS, -1  # rows 2 and 3
+    found = embedding_pool(table, ids, None, OFFSETS, BINS, THRESHOLDS, False)
+    assert found.isnan().all(1).tolist() == [False, False, True, True, False, False]
+    (grad,) = torch.autograd.grad(found.nansum(), table)
+    assert grad.isfinite().all()
+
+
+def test_a_row_that_is_wholly_masked_is_zero_and_has_no_gradient() -> None:
+    scores, values = numbers(1, EVENTS).detach(), numbers(0, EVENTS, DIM)
+    scores[1:4] = -torch.inf
+    scores.requires_grad_()
+    found, _, _ = attention_pool(scores, values, OFFSETS, BINS, THRESHOLDS)
+    assert found[[1, 2, 5]].abs().sum() == 0
+    of_scores, of_values = torch.autograd.grad(found.sum(), (scores, values))
+    assert of_scores[1:4].abs().sum() + of_values[1:4].abs().sum() == 0
+    assert of_scores.isfinite().all()
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_16_bit_values_are_summed_in_float32(dtype: torch.dtype) -> None:
+    values = torch.ones(EVENTS, 1, dtype=dtype) * 1000
+    assert segment_sum(values, OFFSETS, BINS, THRESHOLDS, False).dtype is dtype
+    assert segment_sum(values, OFFSETS, BINS, THRESHOLDS, True)[4].item() == 1000
+
+
+def test_offsets_that_do_not_end_at_the_events_are_an_error() -> None:
+    ids, bins = torch.tensor([0, 0, 1, 2, 0]), bin_rows(torch.tensor([0, 3, 4]), 0, THRESHOLDS)
+    for offsets in ([0, 3, 4], [0, 3, 9]):
+        with pytest.raises(RuntimeError):
+            embedding_pool(torch.ones(5, 2), ids, None, torch.tensor(offsets), bins, THRESHOLDS, False)
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"offsets": OFFSETS.int()}, KernelArgumentError, "offsets must be int64: got torch.int32"),
+        ({"offsets": OFFSETS[None]}, ShapeError, r"offsets must be \(B\+1,\): got \(1, 7\)"),
+        ({"values": torch.zeros(DIM, EVENTS).T}, KernelArgumentError, r"contiguous: got strides \(1, 30\)"),
+        ({"values": torch.zeros(EVENTS)}, ShapeError, r"values must be \(T, D\) with D >= 1: got \(30,\)"),
+        ({"values": torch.zeros(EVENTS, 0)}, ShapeError, r"got \(30, 0\)"),
+        ({"bins": BINS.long()}, KernelArgumentError, "bins must be int32: got torch.int64"),
+        ({"bins": BINS[:8]}, ShapeError, r"bins must have 5 \+ giants \+ B entries.*got \(8,\) for B=6"),
+        ({"thresholds": (1, 2)}, ShapeError, r"thresholds \[1, 2\]"),
+    ],
+)
+def test_what_does_not_fit_is_refused(change: dict[str, Any], error: type[Exception], message: str) -> None:
+    arguments = {"values": torch.zeros(EVENTS, DIM), "offsets": OFFSETS, "bins": BINS, "thresholds": THRESHOLDS}
+    with pytest.raises(error, match=message):
+        segment_sum(**(arguments | change), mean=False)
+
+
+def test_widths_and_rectangles_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(ShapeError, match="width must be at least 1: got 0"):
+        jagged_to_padded(torch.zeros(EVENTS), OFFSETS, 0, 0.0)
+    with pytest.raises(ShapeError, match=r"padded must be \(B, L, ...\) with B=6 and L >= 1: got \(5, 4\)"):
+        padded_to_jagged(torch.zeros(5, 4), OFFSETS, EVENTS, 0.0)
