@@ -69,6 +69,7 @@ def build(
 
     Cost: about a second for each new source and mode on one core, milliseconds for one that was built before.
     """
+    mode = Mode(mode)
     text = _dynamic_shared(kernel_text(path, source), path.name)
     names = tuple(dict.fromkeys(name_expressions))
     folder = cache or cache_folder()

@@ -99,6 +99,7 @@ class Program:
             raise KernelLaunchError(
                 f"{self.source_name} has no kernel {kernel!r}: built are {', '.join(self.kernels)}."
             )
+        order = Order(order)
         if order is Order.LOCKSTEP and self.mode is not Mode.CHECKED:
             raise KernelLaunchError(f"lockstep needs a program built in mode checked, got {self.mode}: build it so.")
         variables = [entry for entry in self.variables if entry.kernel in (None, kernel)]

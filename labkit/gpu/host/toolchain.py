@@ -27,16 +27,11 @@ class Mode(StrEnum):
 #: Of kernel and runtime alike. Addresses are fixed (no PIE), so that an address names its source line.
 _ALL = ("-fno-pie", "-fno-strict-aliasing", "-fno-omit-frame-pointer")
 
-#: Of kernels. C++17 as NVRTC; no contraction, because x86-64 has no fused multiply-add in its base instructions;
-#: without ``-fno-gnu-unique`` the ``__shared__`` variables of templates would have a linkage of their own.
+#: Of kernels. C++17 as NVRTC; no contraction, because x86-64 has no fused multiply-add in its base instructions. Each
+#: function and each ``__shared__`` variable stays itself: no folding of equal ones, no linkage across programs.
 _KERNEL = (
-    "-std=c++17",
-    "-ffp-contract=off",
-    "-fno-math-errno",
-    "-fno-gnu-unique",
-    "-fno-exceptions",
-    "-fno-rtti",
-    "-w",
+    *("-std=c++17", "-fno-exceptions", "-fno-rtti", "-ffp-contract=off", "-fno-math-errno"),
+    *("-fno-ipa-icf", "-fno-gnu-unique", "-w"),
 )
 
 #: The sanitizer's calls go to our own runtime; blocks stay in the order of the source, which lockstep needs; a copy of
