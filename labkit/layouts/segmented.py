@@ -12,6 +12,7 @@ from labkit.gpu.ops.bin_rows import bin_rows
 from labkit.gpu.ops.din_attention import attention_pool
 from labkit.gpu.ops.embedding_pool import embedding_pool
 from labkit.gpu.ops.segment_pool import segment_max, segment_sum
+from labkit.jagged import validate_offsets
 from labkit.layouts.collate import JaggedBatch
 
 
@@ -88,12 +89,15 @@ def segmented(batch: JaggedBatch, config: LaunchConfig | None = None, *, events:
         events: T; None: found in values without names, or in offsets on the host.
 
     Raises:
-        ShapeError: nobody can say T without waiting for a device.
+        ShapeError: nobody can say T without waiting for a device; offsets on the host that do not cut T events.
 
     Cost: a sort of the rows; 4 bytes a row more to move.
     """
     config = LaunchConfig() if config is None else config
-    giants = config.giants(_events(batch) if events is None else events)
+    events = _events(batch) if events is None else events
+    if batch.offsets.device.type == "cpu":
+        validate_offsets(batch.offsets, events)
+    giants = config.giants(events)
     bins = bin_rows(batch.offsets, giants, config.thresholds)
     return SegmentedBatch(batch.values, batch.offsets, batch.rows, bins, config)
 

@@ -92,6 +92,12 @@ def test_what_is_refused() -> None:
         segmented(JaggedBatch({"items": VALUES.to("meta")}, OFFSETS.to("meta"), 5))
 
 
+@pytest.mark.parametrize("offsets", [[0, 3, 4], [0, 3, 9], [0, 3, 2, 5], [1, 5]])
+def test_offsets_that_do_not_cut_the_events_are_refused(offsets: list[int]) -> None:
+    with pytest.raises(ShapeError, match="offsets must"):
+        segmented(JaggedBatch(VALUES[:5], torch.tensor(offsets), 2))
+
+
 def test_of_named_fields_the_offsets_on_the_host_say_how_many_events() -> None:
     fields = {"label": torch.zeros(6), "items": VALUES}  # a field with one entry a row comes first
     assert torch.equal(segmented(JaggedBatch(fields, OFFSETS, 5), CONFIG).bins, batch().bins)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -107,6 +108,7 @@ def copy_unit(row_bytes: int, *addresses: int) -> str:
     return next(unit for unit, size in UNIT_BYTES.items() if not any(n % size for n in (row_bytes, *addresses)))
 
 
+@lru_cache(maxsize=64)
 def fill_pattern(fill: float, dtype: torch.dtype) -> np.uint64:
     """The fill as 8 bytes, an element repeated."""
     element = torch.full((1,), fill, dtype=dtype)

@@ -15,9 +15,9 @@ from labkit.errors import KernelArgumentError, ShapeError
 from labkit.gpu.launch_config import LaunchConfig
 from labkit.gpu.ops.bin_rows import bin_rows
 from labkit.gpu.ops.copies import jagged_to_padded, padded_to_jagged
-from labkit.gpu.ops.din_attention import attention_pool
-from labkit.gpu.ops.embedding_pool import embedding_pool
-from labkit.gpu.ops.segment_pool import segment_max, segment_sum
+from labkit.gpu.ops.din_attention import attention_pool, attention_pool_backward
+from labkit.gpu.ops.embedding_pool import embedding_pool, embedding_pool_table_grad, embedding_pool_weight_grad
+from labkit.gpu.ops.segment_pool import segment_max, segment_max_backward, segment_sum, segment_sum_backward
 from labkit.reference import attention, embedding, jagged, segments
 
 OFFSETS = torch.tensor([0, 1, 1, 4, 9, 30, 30])
@@ -26,6 +26,7 @@ CONFIG = LaunchConfig(2, 4, 8)
 GIANTS, THRESHOLDS = CONFIG.giants(EVENTS), CONFIG.thresholds
 BINS = bin_rows(OFFSETS, GIANTS, THRESHOLDS)
 HOST = OFFSETS.numpy()
+SHAPES = ((ROWS, DIM), (EVENTS, DIM), (EVENTS,), (ITEMS, DIM))
 IDS = torch.from_numpy(np.random.default_rng(0).integers(0, ITEMS, EVENTS))
 
 
@@ -63,8 +64,24 @@ def test_torch_accepts_the_op(op: Any, arguments: tuple[Any, ...]) -> None:
     assert set(opcheck(op, arguments).values()) == {"SUCCESS"}
 
 
-def test_torch_accepts_the_binning() -> None:
-    assert set(opcheck(bin_rows, (OFFSETS, GIANTS, THRESHOLDS)).values()) == {"SUCCESS"}
+def without_gradient() -> dict[str, tuple[Any, tuple[Any, ...]]]:
+    grad, values, scores, table = (numbers(n, *shape).detach() for n, shape in enumerate(SHAPES))
+    rows = (OFFSETS, BINS, THRESHOLDS)
+    _, at = segment_max(values, *rows)
+    attended = attention_pool(scores, values, *rows)
+    return {
+        "bin_rows": (bin_rows, (OFFSETS, GIANTS, THRESHOLDS)),
+        "segment_sum_backward": (segment_sum_backward, (grad, *rows, EVENTS, True)),
+        "segment_max_backward": (segment_max_backward, (grad, at, *rows, EVENTS)),
+        "table_grad": (embedding_pool_table_grad, (grad, ITEMS, IDS, scores, OFFSETS, GIANTS, THRESHOLDS, True)),
+        "weight_grad": (embedding_pool_weight_grad, (grad, table, IDS, *rows, True)),
+        "attention_pool_backward": (attention_pool_backward, (grad, *attended, scores, values, *rows)),
+    }
+
+
+@pytest.mark.parametrize(("op", "arguments"), without_gradient().values(), ids=without_gradient())
+def test_torch_accepts_the_binning_and_the_backward_ops(op: Any, arguments: tuple[Any, ...]) -> None:
+    assert set(opcheck(op, arguments).values()) == {"SUCCESS"}
 
 
 @each_call

@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from labkit.errors import DataFileError
+from labkit.gpu.catalog import KERNELS
+from labkit.gpu.sources import kernel_text
+
+SOURCE = '// first\n#include "extra.cuh"\nint third;\n'
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    (tmp_path / "extra.cuh").write_text("int extra;\n")
+    (tmp_path / "own.cu").write_text(SOURCE)
+    return tmp_path / "own.cu"
+
+
+def test_headers_are_put_in_and_lines_keep_their_file_and_number(path: Path) -> None:
+    assert kernel_text(path).splitlines() == [
+        '#line 1 "own.cu"',
+        "// first",
+        '#line 1 "extra.cuh"',
+        "int extra;",
+        '#line 3 "own.cu"',
+        "int third;",
+    ]
+
+
+def test_a_changed_text_takes_the_place_of_the_file(path: Path) -> None:
+    assert kernel_text(path, SOURCE.replace("third", "changed")).endswith("int changed;\n")
+
+
+def test_a_source_elsewhere_finds_the_headers_of_the_project(tmp_path: Path) -> None:
+    assert "struct Share" in kernel_text(tmp_path / "mine.cu", '#include "rows.cuh"\n')
+
+
+def test_what_is_missing_is_named(path: Path, tmp_path: Path) -> None:
+    with pytest.raises(DataFileError, match=r"cannot read the kernel source .*missing\.cu: No such file"):
+        kernel_text(tmp_path / "missing.cu")
+    with pytest.raises(DataFileError, match=r"cannot read the kernel source .*absent\.cuh"):
+        kernel_text(path, '#include "absent.cuh"\n')
+
+
+@pytest.mark.parametrize("op", KERNELS)
+def test_no_include_is_left(op: str) -> None:
+    assert "#include" not in kernel_text(KERNELS[op].path)
