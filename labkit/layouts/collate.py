@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,25 +17,10 @@ from labkit.batching.strategies import Layout
 from labkit.errors import PolicyError
 from labkit.layouts.batch_shapes import BatchShape, BatchShapes
 from labkit.layouts.features import UNNAMED, Feature, Samples, bits, read_samples
+from labkit.layouts.jagged_batch import JaggedBatch as JaggedBatch
 from labkit.layouts.packed_collate import PackedCollate
 from labkit.layouts.padded import PaddedBatch, pad_feature, valid_slots
 from labkit.lengths.histogram import LengthHistogram
-
-
-class JaggedBatch(NamedTuple):
-    """A batch as rows end to end: no padding.
-
-        values a b c d e    offsets 0 2 5 5    rows 2 (and a ghost row)
-
-    Attributes:
-        values: (T,) or (T, D); for samples with named fields a dict of them, fixed-size fields being (R, ...).
-        offsets: (R + 1,) int64; ghost rows are empty.
-        rows: real rows; the R - rows ghost rows come last.
-    """
-
-    values: Tensor | dict[str, Tensor]
-    offsets: Tensor
-    rows: int
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -72,7 +57,7 @@ class Collate:
             return PaddedBatch(self._values(read, shape), kept, valid_slots(kept, shape.width), len(samples))
         offsets = torch.zeros(shape.rows + 1, dtype=torch.int64)
         np.cumsum(lengths, out=offsets.numpy()[1:])
-        return JaggedBatch(self._values(read, shape), offsets, len(samples))
+        return JaggedBatch(self._values(read, shape), offsets, len(samples), int(lengths.max()))
 
     def _values(self, read: Samples, shape: BatchShape) -> Tensor | dict[str, Tensor]:
         fields = {name: self._sequence(name, feature, shape) for name, feature in read.sequences.items()}
