@@ -7,16 +7,18 @@ from typing import TypeAlias
 from labkit.batching.strategies import Layout
 from labkit.layouts.jagged_batch import JaggedBatch
 from labkit.layouts.packed import PackedBatch
+from labkit.layouts.packed_rnn import PackedSequenceBatch
 from labkit.layouts.padded import PaddedBatch
 from labkit.layouts.sparse import SparseBatch
 
-Batch: TypeAlias = PaddedBatch | JaggedBatch | PackedBatch | SparseBatch
+Batch: TypeAlias = PaddedBatch | JaggedBatch | PackedBatch | PackedSequenceBatch | SparseBatch
 
 #: The kind of batch of each layout.
 BATCHES: dict[Layout, type[Batch]] = {
     Layout.PADDED: PaddedBatch,
     Layout.JAGGED: JaggedBatch,
     Layout.PACKED_ROWS: PackedBatch,
+    Layout.PACKED_SEQUENCE: PackedSequenceBatch,
     Layout.SPARSE: SparseBatch,
 }
 

@@ -19,6 +19,7 @@ from labkit.layouts.batch_shapes import BatchShape, BatchShapes
 from labkit.layouts.features import UNNAMED, Feature, Samples, bits, read_samples
 from labkit.layouts.jagged_batch import JaggedBatch as JaggedBatch
 from labkit.layouts.packed_collate import PackedCollate
+from labkit.layouts.packed_rnn import PackedSequenceBatch, pack_jagged
 from labkit.layouts.padded import PaddedBatch, pad_feature, valid_slots
 from labkit.lengths.histogram import LengthHistogram
 
@@ -29,7 +30,7 @@ class Collate:
 
     Attributes:
         shapes: what the policy says about the shape of its batches.
-        layout: padded or jagged.
+        layout: padded, jagged or packed sequence.
         padding_value: written to padding slots.
         sequences: fields with one entry an event; None: every field with at least one dimension.
     """
@@ -44,7 +45,7 @@ class Collate:
         """The policy whose batches it takes."""
         return self.shapes.policy
 
-    def __call__(self, samples: Sequence[Any]) -> PaddedBatch | JaggedBatch:
+    def __call__(self, samples: Sequence[Any]) -> PaddedBatch | JaggedBatch | PackedSequenceBatch:
         """Turn the samples of one batch into tensors; see ``collate``."""
         if not len(samples):
             raise PolicyError("batch of 0 rows: no policy makes one. Use BucketBatchSampler with the same policy.")
@@ -55,6 +56,9 @@ class Collate:
         if self.layout is Layout.PADDED:
             kept = torch.from_numpy(lengths)
             return PaddedBatch(self._values(read, shape), kept, valid_slots(kept, shape.width), len(samples))
+        if self.layout is Layout.PACKED_SEQUENCE:
+            fixed = tuple(read.fixed)
+            return pack_jagged(self._values(read, shape), torch.from_numpy(lengths), rows=len(samples), fixed=fixed)
         offsets = torch.zeros(shape.rows + 1, dtype=torch.int64)
         np.cumsum(lengths, out=offsets.numpy()[1:])
         return JaggedBatch(self._values(read, shape), offsets, len(samples), int(lengths.max()))
@@ -104,7 +108,7 @@ def collate(
 
     Args:
         policy: the one that the batch sampler runs.
-        layout: ``padded``, ``jagged`` or ``packed_rows``; None: that of the strategy.
+        layout: ``padded``, ``jagged``, ``packed_rows`` or ``packed_sequence``; None: that of the strategy.
         histogram: of the data set, or its (N,) lengths. Needed where shapes depend on it: ``pad_max``, ``pad_recent``
             without ``max_length``, ``packed`` without ``capacity``, static shapes without ``drop_last``. Given, the
             policy is checked against it now.
@@ -112,8 +116,8 @@ def collate(
         sequences: names of the fields with one entry an event; None: every field with at least one dimension.
 
     Returns:
-        A callable: samples -> ``PaddedBatch`` or ``JaggedBatch``; of ``packed``, whose samples come from a
-        ``PackedDataset``: -> ``PackedBatch``.
+        A callable: samples -> ``PaddedBatch``, ``JaggedBatch`` or ``PackedSequenceBatch``; of ``packed``, whose
+        samples come from a ``PackedDataset``: -> ``PackedBatch``.
 
     Raises:
         PolicyError: a layout that the strategy cannot have, a missing histogram, a policy that does not fit it; when
@@ -155,7 +159,7 @@ _POSSIBLE = {
     Layout.PADDED: (Layout.PADDED, Layout.JAGGED),
     Layout.JAGGED: (Layout.JAGGED,),
     Layout.PACKED_ROWS: (Layout.PACKED_ROWS,),
-    Layout.PACKED_SEQUENCE: (Layout.JAGGED,),
+    Layout.PACKED_SEQUENCE: (Layout.PACKED_SEQUENCE, Layout.JAGGED),
     Layout.SPARSE: (Layout.JAGGED,),
 }
 

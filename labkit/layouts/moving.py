@@ -8,11 +8,13 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
+from labkit.layouts.packed_rnn import PackedSequenceBatch
+
 _B = TypeVar("_B")
 
 
 def to_device(batch: _B, device: torch.device | str, non_blocking: bool = False) -> _B:
-    """The same batch with every tensor on ``device``.
+    """The same batch with every tensor on ``device``; the batch sizes of a packed sequence stay on the host.
 
     Args:
         batch: of any layout.
@@ -46,6 +48,9 @@ def _each(part: Any, change: Callable[[Tensor], Tensor]) -> Any:
         return change(part)
     if isinstance(part, dict):
         return {name: _each(value, change) for name, value in part.items()}
+    if isinstance(part, PackedSequenceBatch):  # torch reads its batch sizes on the host, whatever the device
+        rest = {name: _each(value, change) for name, value in part._asdict().items() if name != "batch_sizes"}
+        return PackedSequenceBatch(batch_sizes=part.batch_sizes, **rest)
     if isinstance(part, tuple):
         return type(part)(*(_each(value, change) for value in part))
     return part
@@ -54,5 +59,7 @@ def _each(part: Any, change: Callable[[Tensor], Tensor]) -> Any:
 def _tensors(part: Any) -> list[Tensor]:
     if isinstance(part, Tensor):
         return [part]
+    if isinstance(part, PackedSequenceBatch):
+        part = {name: value for name, value in part._asdict().items() if name != "batch_sizes"}
     inside = part.values() if isinstance(part, dict) else part if isinstance(part, tuple) else ()
     return [tensor for value in inside for tensor in _tensors(value)]

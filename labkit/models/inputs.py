@@ -18,6 +18,7 @@ from labkit.layouts.batch import Batch
 from labkit.layouts.jagged_batch import JaggedBatch
 from labkit.layouts.moving import to_device
 from labkit.layouts.packed import PackedBatch
+from labkit.layouts.packed_rnn import pack_jagged
 from labkit.layouts.padded import PaddedBatch, to_padded, valid_slots
 from labkit.layouts.sparse import sparse_batch
 from labkit.models.registry import FieldSpec, ModelSpec
@@ -101,7 +102,7 @@ def example_batch(
         raise ShapeError(f"rows must be at least the number of lengths: expected >= {own.size}, got {count}.")
     values, offsets = _sample(spec, own, count, seed), np.zeros(count + 1, np.int64)
     np.cumsum(np.pad(own, (0, count - own.size)), out=offsets[1:])
-    jagged = JaggedBatch(values, torch.from_numpy(offsets), own.size)
+    jagged = JaggedBatch(values, torch.from_numpy(offsets), own.size, int(own.max()))
     return to_device(_in_layout(jagged, layout, spec, width), device)
 
 
@@ -112,6 +113,9 @@ def _in_layout(jagged: JaggedBatch, layout: Layout, spec: ModelSpec, width: int 
         return _padded(jagged, spec, width)
     if layout is Layout.SPARSE:
         return sparse_batch(jagged, spec.sequences)
+    if layout is Layout.PACKED_SEQUENCE:
+        fixed = [field.name for field in spec.fields if field.per == "row"]
+        return pack_jagged(jagged.values, jagged.offsets.diff(), rows=jagged.rows, fixed=fixed)
     raise PolicyError(f"there is no example batch in the {layout} layout yet: use padded or jagged.")
 
 

@@ -263,10 +263,6 @@ def test_a_shape_that_depends_on_the_lengths_needs_them(policy: BatchPolicy, mes
             "has no padded layout: its batches are filled by packs, so that no width is planned. Use layout='packed",
         ),
         (
-            {"policy": BatchPolicy("rnn_packed")},
-            "collate has no layout packed_sequence for rnn_packed: use layout='jagged', the same batches.",
-        ),
-        (
             {"policy": BatchPolicy("sparse")},
             "collate has no layout sparse for sparse: use layout='jagged', the same batches.",
         ),

@@ -22,6 +22,7 @@ from labkit.batching.sampler import BucketBatchSampler
 from labkit.batching.strategies import STRATEGIES, Layout, Strategy
 from labkit.errors import PolicyError
 from labkit.layouts.collate import JaggedBatch, collate
+from labkit.layouts.packed_rnn import PackedSequenceBatch
 from labkit.layouts.padded import PaddedBatch
 
 # two workers are a test of what crosses processes, not of speed: one core is enough
@@ -56,11 +57,12 @@ POLICIES = {
     "jagged": BatchPolicy("jagged", token_budget=200),
     "jagged-cap": BatchPolicy("jagged", token_budget=100, max_rows=9, max_length=20),
     "rnn_packed": BatchPolicy("rnn_packed", rows=16, max_length=20),
+    "rnn_packed-jagged": BatchPolicy("rnn_packed", rows=16, max_length=20),
     "segmented": BatchPolicy("segmented", token_budget=200),
     "sparse": BatchPolicy("sparse", token_budget=200),
 }
-#: Those whose own layout ``collate`` does not make: what works for them.
-LAYOUTS = {"rnn_packed": "jagged", "sparse": "jagged"}
+#: Those that are tested in another layout than their own, or whose own ``collate`` does not make.
+LAYOUTS = {"rnn_packed-jagged": "jagged", "sparse": "jagged"}
 
 
 def histories(lengths: Iterable[int]) -> list[Any]:
@@ -71,8 +73,12 @@ def histories(lengths: Iterable[int]) -> list[Any]:
 # --- the checker
 
 
-def rows_of(batch: PaddedBatch | JaggedBatch, rows: int, width: int) -> list[list[int]]:
+def rows_of(batch: PaddedBatch | JaggedBatch | PackedSequenceBatch, rows: int, width: int) -> list[list[int]]:
     """The events of every row, ghosts included, after a look at the shapes."""
+    if isinstance(batch, PackedSequenceBatch):
+        assert batch.lengths.shape == (rows,)
+        assert isinstance(batch.values, torch.Tensor)
+        return [part.tolist() for part in torch.split(batch.unpack(batch.values), batch.lengths.tolist())]
     if isinstance(batch, JaggedBatch):
         assert batch.offsets.shape == (rows + 1,)
         assert batch.offsets[0] == 0

@@ -11,7 +11,10 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from labkit.batching.policy import BatchPolicy
 from labkit.errors import ShapeError
+from labkit.layouts.collate import collate
+from labkit.layouts.moving import batch_bytes, to_device
 from labkit.layouts.packed_rnn import PackedSequenceBatch, pack_jagged, pack_padded
 from labkit.layouts.padded import valid_slots
 
@@ -206,3 +209,27 @@ def test_a_large_batch_is_packed_without_a_loop() -> None:
     batch: PackedSequenceBatch = pack_jagged(data, torch.from_numpy(lengths))
     assert isinstance(batch.values, Tensor)
     assert torch.equal(batch.unpack(batch.values), data)
+
+
+# --- from the samples of a loader, and to a device
+
+
+def test_collate_packs_with_ghosts_of_no_kind_and_the_most_recent_events() -> None:
+    policy = BatchPolicy("rnn_packed", rows=3, max_length=2)
+    samples = [{"items": [1, 2, 3], "label": 7}, {"items": [], "label": 8}, {"items": [4], "label": 9}]
+    batch = collate(policy)(samples)
+    assert isinstance(batch, PackedSequenceBatch)
+    assert isinstance(batch.values, dict)
+    assert {name: field.tolist() for name, field in batch.values.items()} == {"items": [2, 4, 3], "label": [7, 8, 9]}
+    assert (batch.lengths.tolist(), batch.batch_sizes.tolist(), batch.rows) == ([2, 0, 1], [2, 1], 3)
+
+
+def test_moved_all_but_the_batch_sizes_which_torch_reads_on_the_host() -> None:
+    batch = pack_jagged({"items": torch.tensor([1, 2, 3])}, torch.tensor([1, 2]))
+    moved = to_device(batch, "meta")
+    assert moved.batch_sizes is batch.batch_sizes
+    assert isinstance(moved.values, dict)
+    others = [tensor for tensor in moved if isinstance(tensor, Tensor) and tensor is not moved.batch_sizes]
+    assert {tensor.device.type for tensor in [*others, moved.values["items"]]} == {"meta"}
+    # items 3, places 3, lengths 2, sorted and unsorted indices 2 + 2, filled rows 2: of 8 bytes
+    assert batch_bytes(batch) == 14 * 8
