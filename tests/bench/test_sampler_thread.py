@@ -1,4 +1,4 @@
-"""The sampler thread: every reader gets the samples, a border is a fresh sample, it ends when told, it knows its cost."""
+"""Sampler thread: every reader gets the samples, a border is a fresh sample, it ends when told and knows its price."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from tests.benchmarks import count_lengths, edges, event_log, imports, notebook, packing, plan, slider_move
+from tests.benchmarks import count_lengths, edges, event_log, imports, notebook, packing, plan, sampler, slider_move
 from tests.benchmarks.runner import main
 
 BENCHMARKS = (
@@ -18,6 +18,7 @@ BENCHMARKS = (
     packing.WHAT_IF,
     packing.TIME,
     event_log.BENCHMARK,
+    sampler.BENCHMARK,
     imports.BENCHMARK,
     notebook.BENCHMARK,
 )

@@ -226,6 +226,7 @@ def test_every_bar_of_the_lab_is_there_once() -> None:
         "packing-what-if": (50e-3, "s"),
         "packing-plan": (5, None),
         "event-log": (1.2, None),
+        "sampler": (0.02, None),
         "import": (2, None),
         "notebook": (60, "s"),
     }
