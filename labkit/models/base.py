@@ -50,9 +50,19 @@ class RaggedModel(nn.Module):
         """Loss over the real targets: ghost rows and padding do not count."""
         raise NotImplementedError
 
+    def check(self, batch: Batch) -> None:
+        """Refuse a batch of a layout that the model does not take; a forward begins with it.
+
+        Raises:
+            PolicyError: it is none of ``takes``.
+        """
+        kinds = tuple(BATCHES[layout] for layout in self.takes)
+        if not isinstance(batch, kinds):
+            raise self.refusal(batch)
+
     def refusal(self, batch: Batch) -> PolicyError:
         """The error for a batch that the model does not take."""
-        names = " or ".join(BATCHES[layout].__name__ for layout in self.takes if layout in BATCHES)
+        names = " or ".join(BATCHES[layout].__name__ for layout in self.takes)
         return PolicyError(f"{type(self).__name__} does not take a {type(batch).__name__}: give it a {names}.")
 
 

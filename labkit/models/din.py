@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
@@ -15,20 +14,11 @@ from labkit.layouts.packed import PackedBatch
 from labkit.layouts.padded import PaddedBatch
 from labkit.layouts.segments import piece_ids, row_ids, segment_sum
 from labkit.layouts.softmax import masked_softmax, segment_softmax
+from labkit.layouts.sparse import SparseBatch
+from labkit.layouts.spmm import spmm
 from labkit.models.base import Loss, RaggedModel, binary_loss, field, real_rows
+from labkit.models.layers import mlp
 from labkit.models.registry import ITEMS, WIDTH
-
-
-def mlp(inputs: int, hidden: Sequence[int], outputs: int = 1) -> nn.Sequential:
-    """Linear layers with PReLU between them.
-
-    The paper's Dice activation takes statistics over the batch, padding included, so that layouts could not agree;
-    PReLU is the paper's other choice.
-    """
-    layers: list[nn.Module] = []
-    for wide, narrow in pairwise((inputs, *hidden)):
-        layers += [nn.Linear(wide, narrow), nn.PReLU()]
-    return nn.Sequential(*layers, nn.Linear((inputs, *hidden)[-1], outputs))
 
 
 class Din(RaggedModel):
@@ -70,6 +60,7 @@ class Din(RaggedModel):
             PolicyError: a layout that it does not take.
             ShapeError: a field is missing.
         """
+        self.check(batch)
         target = self.table(field(batch, "target"))
         interest = self._interest(batch, self.table(field(batch, "items")), target)
         return self.head(torch.cat([interest, target], dim=-1)).squeeze(-1)  # type: ignore[no-any-return]
@@ -83,8 +74,7 @@ class Din(RaggedModel):
         """(R, D): events (R, L, D) or (T, D), each weighted by what the candidate (R, D) makes of it."""
         if isinstance(batch, PaddedBatch):
             scores = self._scores(events, target[:, None].expand_as(events))
-            weights = masked_softmax(scores, batch.valid)
-            return torch.bmm(weights[:, None], events)[:, 0]
+            return torch.bmm(masked_softmax(scores, batch.valid)[:, None], events)[:, 0]
         if isinstance(batch, JaggedBatch):
             ids = row_ids(batch.offsets, events.shape[0])
             return self._pooled(events, target[ids], ids, target.shape[0])
@@ -92,6 +82,11 @@ class Din(RaggedModel):
             pieces = batch.lengths.shape[0]
             ids = piece_ids(batch).view(-1)  # padding is a piece of its own, after all others
             return self._pooled(events.flatten(0, 1), target[ids.clamp(max=pieces - 1)], ids, pieces + 1)[:pieces]
+        if isinstance(batch, SparseBatch):  # the weights are the entries of a matrix, rows x events
+            ids, each = batch.row_ids, torch.arange(events.shape[0], device=events.device)
+            weights = segment_softmax(self._scores(events, target[ids]), ids, target.shape[0])
+            pooled: Tensor = spmm(weights, batch.offsets, each, ids, events)
+            return pooled
         raise self.refusal(batch)
 
     def _pooled(self, events: Tensor, target: Tensor, ids: Tensor, rows: int) -> Tensor:

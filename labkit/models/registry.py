@@ -124,7 +124,7 @@ MODELS: dict[Model, ModelSpec] = {
         ModelSpec(
             Model.CTR,
             "CTR: many sparse fields, multi-task head",
-            (Layout.PADDED, Layout.JAGGED, Layout.SPARSE),
+            (Layout.PADDED, Layout.JAGGED, Layout.PACKED_ROWS, Layout.SPARSE),
             _items(
                 FieldSpec("categories", "event", "int64", 1000),
                 FieldSpec("shops", "event", "int64", 20_000),
