@@ -166,12 +166,16 @@ def _check_values(field: FieldSpec, values: NDArray[Any], samples: int) -> None:
 def sampled_lengths(source: LengthHistogram | ArrayLike, sequences: int, seed: int) -> NDArray[np.int64]:
     """(n,) lengths of at most so many sequences: all of them, in random order, or a sample without replacement.
 
+    The longest is always in the sample, so that what is padded to it has the width that all the data would give it.
+
     Cost: O(n + distinct lengths); the sequences of the histogram are never listed.
     """
     histogram = source if isinstance(source, LengthHistogram) else LengthHistogram.from_lengths(source)
     rng = np.random.default_rng((seed, 4))
     counts = histogram.counts
     if histogram.sequences > sequences:
-        counts = rng.multivariate_hypergeometric(counts, sequences, method="marginals")
+        longest = np.zeros_like(counts)
+        longest[np.flatnonzero(counts)[-1]] = 1
+        counts = longest + rng.multivariate_hypergeometric(counts - longest, sequences - 1, method="marginals")
     lengths: NDArray[np.int64] = rng.permutation(np.repeat(histogram.values, counts).astype(np.int64))
     return lengths

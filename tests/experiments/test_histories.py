@@ -113,3 +113,8 @@ def test_a_sample_of_lengths_is_drawn_without_replacement() -> None:
     assert some.size == 40
     assert all(counts[values == v] <= n for v, n in ((0, 5), (1, 90), (9, 5)))
     assert sampled_lengths([3, 1, 2], 10, seed=0).size == 3
+
+
+def test_the_longest_is_always_in_the_sample() -> None:
+    histogram = LengthHistogram(np.array([1, 500]), np.array([1_000_000, 1]))
+    assert all(sampled_lengths(histogram, 3, seed).tolist().count(500) == 1 for seed in range(5))
