@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from labkit.batching.strategies import Strategy as Strategy
     from labkit.batching.what_if import WhatIf as WhatIf
     from labkit.batching.what_if import what_if as what_if
+    from labkit.bench.record import Record as Record
     from labkit.config import TunedConfig as TunedConfig
     from labkit.errors import ConfigError as ConfigError
     from labkit.errors import DataFileError as DataFileError
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from labkit.errors import NotebookRunError as NotebookRunError
     from labkit.errors import PolicyError as PolicyError
     from labkit.errors import ShapeError as ShapeError
+    from labkit.experiments.measure import measure as measure
     from labkit.interchange.files import read_edges as read_edges
     from labkit.interchange.files import write_edges as write_edges
     from labkit.interchange.foreign import EdgeFormat as EdgeFormat
@@ -90,6 +92,7 @@ _ATTRIBUTES = {
     "PackingFigures": "labkit.batching.pack_figures",
     "PieceIndex": "labkit.batching.pieces",
     "PolicyError": "labkit.errors",
+    "Record": "labkit.bench.record",
     "Remainder": "labkit.batching.dealing",
     "ShapeError": "labkit.errors",
     "Strategy": "labkit.batching.strategies",
@@ -101,6 +104,7 @@ _ATTRIBUTES = {
     "charge_of_memory": "labkit.batching.edge_charges",
     "collate": "labkit.layouts.collate",
     "load_lengths": "labkit.lengths.load",
+    "measure": "labkit.experiments.measure",
     "optimal_edges": "labkit.batching.edges",
     "optimal_edges_finite": "labkit.batching.finite_edges",
     "plan_epoch": "labkit.batching.plan",

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from labkit.batching.fields import whole_number
 from labkit.batching.policy import BatchPolicy
-from labkit.batching.strategies import Strategy
 from labkit.bench.record import Record
 from labkit.errors import LabkitError, PolicyError
 from labkit.experiments.execution import Execution
@@ -150,15 +149,3 @@ def _now_and_then(report: Callable[[int, float], object], every_s: float) -> Cal
             report(steps, seconds)
 
     return thinned
-
-
-def sorted_out(model: Model | str, strategies: Iterable[Strategy]) -> tuple[tuple[Strategy, ...], dict[Strategy, str]]:
-    """The strategies that a model takes, and why it does not take the others."""
-    taken, left_out = [], {}
-    for strategy in strategies:
-        try:
-            check_layout(model, strategy)
-            taken.append(strategy)
-        except PolicyError as error:
-            left_out[strategy] = str(error)
-    return tuple(taken), left_out
