@@ -51,7 +51,7 @@ def _each(part: Any, change: Callable[[Tensor], Tensor]) -> Any:
     if isinstance(part, PackedSequenceBatch):  # torch reads its batch sizes on the host, whatever the device
         rest = {name: _each(value, change) for name, value in part._asdict().items() if name != "batch_sizes"}
         return PackedSequenceBatch(batch_sizes=part.batch_sizes, **rest)
-    if isinstance(part, tuple):
+    if hasattr(part, "_fields"):
         return type(part)(*(_each(value, change) for value in part))
     return part
 

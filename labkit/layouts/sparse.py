@@ -97,11 +97,13 @@ def sparse_batch(jagged: JaggedBatch, sequences: tuple[str, ...] | None = None) 
         sequences: names of the fields with one entry an event; None: of a batch without names.
 
     Raises:
-        ShapeError: ids below 0.
+        ShapeError: named values without ``sequences``.
 
     Cost: a sort of the events a field of ids.
     """
     values, offsets = jagged.values, jagged.offsets
+    if isinstance(values, dict) and sequences is None:
+        raise ShapeError(f"sequences= must name the fields with one entry an event: the batch has {', '.join(values)}.")
     events = values if isinstance(values, Tensor) else {name: values[name] for name in sequences or ()}
     total = int(offsets[-1])
     counts: CountMatrix | dict[str, CountMatrix] | None
@@ -113,4 +115,5 @@ def sparse_batch(jagged: JaggedBatch, sequences: tuple[str, ...] | None = None) 
 
 
 def _are_ids(events: Tensor) -> bool:
-    return events.ndim == 1 and events.dtype in (torch.int64, torch.int32)
+    """(T,) integers, none below 0: others are not counted."""
+    return events.ndim == 1 and events.dtype in (torch.int64, torch.int32) and not bool((events < 0).any())
