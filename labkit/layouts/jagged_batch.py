@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 from torch import Tensor
 
+from labkit.errors import ShapeError
+
 
 class JaggedBatch(NamedTuple):
     """A batch as rows end to end: no padding.
@@ -23,3 +25,19 @@ class JaggedBatch(NamedTuple):
     offsets: Tensor
     rows: int
     longest: int | None = None
+
+
+def longest_row(batch: JaggedBatch) -> int:
+    """Events of the longest row, at least 1, without asking a device.
+
+    Raises:
+        ShapeError: nobody counted, and the offsets are where counting would wait for a device.
+    """
+    if batch.longest is not None:
+        return max(1, batch.longest)
+    if batch.offsets.device.type != "cpu":
+        raise ShapeError(
+            f"the longest row of a jagged batch on {batch.offsets.device} is not known: set JaggedBatch.longest before "
+            "the batch is moved, as collate does."
+        )
+    return max(1, int(batch.offsets.diff().max()))
