@@ -1,6 +1,6 @@
 """NVTX ranges, so that a profiler shows which strategy and phase a kernel belongs to.
 
-    labkit > bucket_graph > forward      nested, so that ncu's filter labkit/bucket_graph/forward/ means just that
+    labkit > bucket_graph > forward      nested: ncu's filter labkit/ takes all of it, bucket_graph/ one strategy
 
 Where no profiler looks they cost next to nothing; where torch has no NVTX they do nothing, and say so once.
 """
