@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import torch
 from torch import Tensor
 
 from labkit.layouts.jagged_batch import JaggedBatch
+from labkit.layouts.masks import Side
 from labkit.layouts.packed import PackedBatch
 from labkit.layouts.packed_rnn import PackedSequenceBatch
 from labkit.layouts.padded import PaddedBatch
 from labkit.layouts.segments import row_ids
 
+#: Layouts in which the slots of a row are side by side.
+Histories: TypeAlias = PaddedBatch | JaggedBatch | PackedBatch
 
-def follows(batch: PaddedBatch | JaggedBatch | PackedBatch | PackedSequenceBatch, events: int) -> Tensor:
+
+def follows(batch: Histories | PackedSequenceBatch, events: int) -> Tensor:
     """Which slots hold an event that follows the one in the slot before, in the same history.
 
         padded  a b c .  -> 1 1 0      packed  a b d e  (segments 1 1 2 2) -> 1 0 1
@@ -39,13 +45,13 @@ def follows(batch: PaddedBatch | JaggedBatch | PackedBatch | PackedSequenceBatch
     return ids[1:] == ids[:-1]
 
 
-def last_events(values: Tensor, batch: PaddedBatch | JaggedBatch | PackedBatch, *, left: bool = False) -> Tensor:
+def last_events(values: Tensor, batch: Histories, side: Side = Side.RIGHT) -> Tensor:
     """The value of the last event of each row; exactly 0 for empty rows.
 
     Args:
         values: (R, L, D), or (T, D) of a jagged batch.
         batch: that they belong to.
-        left: padding of a rectangle is on the left.
+        side: of the padding of a rectangle.
 
     Returns:
         (R, D), of packed rows (S, D): one a piece.
@@ -56,7 +62,7 @@ def last_events(values: Tensor, batch: PaddedBatch | JaggedBatch | PackedBatch, 
     flat = values if isinstance(batch, JaggedBatch) else values.flatten(0, 1)
     if not flat.shape[0]:  # nothing to gather; the sum keeps the result a function of the values
         return flat.new_zeros(lengths.shape[0], *flat.shape[1:]) + flat.sum()
-    found = flat.index_select(0, _last_slots(batch, left=left).clamp(min=0))
+    found = flat.index_select(0, _last_slots(batch, side).clamp(min=0))
     return found.masked_fill((lengths == 0).view(-1, *[1] * (found.ndim - 1)), 0)
 
 
@@ -65,14 +71,14 @@ def ends_of(lengths: Tensor) -> Tensor:
     return torch.nn.functional.pad(lengths.cumsum(0), (1, 0))
 
 
-def _last_slots(batch: PaddedBatch | JaggedBatch | PackedBatch, *, left: bool) -> Tensor:
+def _last_slots(batch: Histories, side: Side) -> Tensor:
     """(R,) number of the slot that holds the last event of each row; of empty rows whatever comes out, >= -1."""
     if isinstance(batch, JaggedBatch):
         return batch.offsets[1:] - 1
     if isinstance(batch, PaddedBatch):
         rows, width = batch.valid.shape
         start = torch.arange(rows, device=batch.valid.device) * width
-        return start + (width if left else batch.lengths) - 1
+        return start + (batch.lengths if side is Side.RIGHT else width) - 1
     rows, width = batch.segment_ids.shape
     pack = row_ids(batch.piece_offsets, batch.lengths.shape[0])
     ends = ends_of(batch.lengths)  # of the pieces, end to end through all packs

@@ -7,9 +7,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from labkit.layouts.history_order import Histories
 from labkit.layouts.jagged_batch import JaggedBatch, longest_row
+from labkit.layouts.masks import Side, positions
 from labkit.layouts.packed import PackedBatch, block_mask
-from labkit.layouts.padded import PaddedBatch
 from labkit.layouts.segments import row_ids
 from labkit.models.fused import attention
 
@@ -38,8 +39,13 @@ class CausalAttention(NamedTuple):
     shape: tuple[int, int]
 
     @classmethod
-    def of(cls, batch: PaddedBatch | JaggedBatch | PackedBatch, events: int, *, left: bool = False) -> CausalAttention:
-        """Look at a batch of ``events`` events or slots; ``left``: a rectangle is padded on the left.
+    def of(cls, batch: Histories, events: int, side: Side = Side.RIGHT) -> CausalAttention:
+        """Look at a batch.
+
+        Args:
+            batch: of the layouts above.
+            events: T of a jagged batch.
+            side: of the padding of a rectangle.
 
         Cost: O(slots) and the mask; no host synchronization.
         """
@@ -49,12 +55,12 @@ class CausalAttention(NamedTuple):
             return cls(batch.positions, mask, None, _shape(batch.segment_ids))
         if isinstance(batch, JaggedBatch):
             ids, width = row_ids(batch.offsets, events), longest_row(batch)
-            positions = torch.arange(events, device=ids.device) - batch.offsets[ids]
-            return cls(positions, None, ids * width + positions, (batch.offsets.shape[0] - 1, width))
-        if not left:
+            steps = torch.arange(events, device=ids.device) - batch.offsets[ids]
+            return cls(steps, None, ids * width + steps, (batch.offsets.shape[0] - 1, width))
+        if side is Side.RIGHT:
             return cls(None, None, None, _shape(batch.valid))
         mask = block_mask(batch.valid + 1, causal=True)[:, None]
-        return cls((batch.valid.cumsum(1) - 1).clamp(min=0), mask, None, _shape(batch.valid))
+        return cls(positions(batch.valid), mask, None, _shape(batch.valid))
 
     def __call__(self, projected: Tensor, heads: int) -> Tensor:
         """Attend.

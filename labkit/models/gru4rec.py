@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from labkit.batching.strategies import Layout
 from labkit.layouts.batch import Batch
 from labkit.layouts.history_order import follows, last_events
+from labkit.layouts.masks import zero_padding
 from labkit.layouts.packed_rnn import PackedSequenceBatch
 from labkit.layouts.padded import PaddedBatch
 from labkit.models.base import Loss, RaggedModel, field
@@ -64,7 +65,7 @@ class Gru4Rec(RaggedModel):
         if isinstance(batch, PackedSequenceBatch):
             return batch.unpack(self._run(batch, events)[0])
         if isinstance(batch, PaddedBatch):
-            return gru(self.gru, events)[0].masked_fill(~batch.valid[..., None], 0)
+            return zero_padding(gru(self.gru, events)[0], batch.valid)
         raise self.refusal(batch)
 
     def loss(self, batch: Batch) -> Loss:

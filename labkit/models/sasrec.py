@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from torch import Tensor, nn
 
+from labkit.batching.fields import choice
 from labkit.batching.strategies import Layout
 from labkit.errors import PolicyError, ShapeError
 from labkit.layouts.batch import Batch
-from labkit.layouts.history_order import follows, last_events
+from labkit.layouts.history_order import Histories, follows, last_events
 from labkit.layouts.jagged_batch import JaggedBatch, longest_row
+from labkit.layouts.masks import Side, zero_padding
 from labkit.layouts.packed import PackedBatch
 from labkit.layouts.padded import PaddedBatch
 from labkit.models.base import Loss, RaggedModel, field
 from labkit.models.causal_attention import CausalAttention
 from labkit.models.next_item import next_item_loss
 from labkit.models.registry import ITEMS, WIDTH
-
-_Histories = PaddedBatch | JaggedBatch | PackedBatch
 
 
 class Block(nn.Module):
@@ -72,7 +70,7 @@ class SasRec(RaggedModel):
         heads: int = 1,
         max_positions: int = 1024,
         dropout: float = 0.0,
-        padding: Literal["right", "left"] = "right",
+        padding: Side | str = Side.RIGHT,
     ) -> None:
         """Build the layers; embeddings have the variance 1 / D, so that first scores are about 1.
 
@@ -84,14 +82,12 @@ class SasRec(RaggedModel):
             raise PolicyError(
                 f"heads must divide the width: got heads={heads}, width={width}. Use a divisor of {width}."
             )
-        if padding not in ("right", "left"):
-            raise PolicyError(f"padding must be 'right' or 'left': got {padding!r}.")
         self.table, self.positions = nn.Embedding(items, width), nn.Embedding(max_positions, width)
         for table in (self.table, self.positions):
             nn.init.normal_(table.weight, std=width**-0.5)
         self.blocks = nn.ModuleList(Block(width, heads, dropout) for _ in range(blocks))
         self.norm, self.drop = nn.LayerNorm(width), nn.Dropout(dropout)
-        self.left = padding == "left"
+        self.padding = choice("padding", padding, Side)
 
     def forward(self, batch: Batch) -> Tensor:
         """(R, D) or (S, D), what is known of each user after the last event.
@@ -102,7 +98,7 @@ class SasRec(RaggedModel):
         """
         histories = self._checked(batch)
         states = self._encode(histories, self.table(field(batch, "items")))
-        return last_events(states, histories, left=self.left)
+        return last_events(states, histories, self.padding)
 
     def states(self, batch: Batch) -> Tensor:
         """(R, L, D) or (T, D), what is known after each event; 0 in padding."""
@@ -111,7 +107,7 @@ class SasRec(RaggedModel):
         if isinstance(histories, JaggedBatch):
             return states
         real = histories.valid if isinstance(histories, PaddedBatch) else histories.segment_ids != 0
-        return states.masked_fill(~real[..., None], 0)
+        return zero_padding(states, real)
 
     def loss(self, batch: Batch) -> Loss:
         """Binary cross-entropy of each next item against one that was not chosen; see ``next_item_loss``."""
@@ -124,8 +120,8 @@ class SasRec(RaggedModel):
         """(R, items), of the states that forward gives: 2 * R * D * items operations."""
         return states @ self.table.weight.T
 
-    def _encode(self, batch: _Histories, events: Tensor) -> Tensor:
-        attend = CausalAttention.of(batch, events.shape[0], left=self.left)
+    def _encode(self, batch: Histories, events: Tensor) -> Tensor:
+        attend = CausalAttention.of(batch, events.shape[0], self.padding)
         known = self.positions.weight
         places = known[: events.shape[1]] if attend.positions is None else self.positions(attend.positions)
         events = self.drop(events + places)
@@ -133,7 +129,7 @@ class SasRec(RaggedModel):
             events = block(events, attend)
         return self.norm(events)  # type: ignore[no-any-return]
 
-    def _checked(self, batch: Batch) -> _Histories:
+    def _checked(self, batch: Batch) -> Histories:
         """The batch, if the model takes it and has as many positions; asks no device."""
         if isinstance(batch, JaggedBatch):
             what, longest = "longest row", longest_row(batch)

@@ -14,6 +14,7 @@ from labkit.batching.strategies import Layout
 from labkit.errors import PolicyError, ShapeError
 from labkit.layouts.batch import Batch
 from labkit.layouts.jagged_batch import JaggedBatch
+from labkit.layouts.masks import padded_on
 from labkit.layouts.moving import to_device
 from labkit.layouts.packed import PackedBatch
 from labkit.layouts.padded import PaddedBatch
@@ -29,15 +30,6 @@ CLOSE: dict[str, Any] = {"rtol": 1e-5, "atol": 1e-5}
 def sasrec(**sizes: Any) -> SasRec:
     torch.manual_seed(0)
     return SasRec(items=IDS, **sizes)
-
-
-def on_the_left(batch: PaddedBatch) -> PaddedBatch:
-    """The same rows with their padding on the left."""
-    width = batch.valid.shape[1]
-    source = torch.arange(width) - (width - batch.lengths)[:, None]  # below 0: padding, from anywhere
-    assert isinstance(batch.values, dict)
-    values = {name: field.gather(1, source % width) for name, field in batch.values.items()}
-    return batch._replace(values=values, valid=source >= 0)
 
 
 # --- the same in every layout
@@ -70,11 +62,11 @@ def test_padding_on_the_left_gives_what_padding_on_the_right_gives(lengths: Sequ
     batch = batch_of(Model.SASREC, Layout.PADDED, lengths, ghosts=1, wider=3)
     assert isinstance(batch, PaddedBatch)
     expected, expected_loss, expected_gradients = step(right, batch)
-    output, loss, gradients = step(left, on_the_left(batch))
+    output, loss, gradients = step(left, padded_on(batch, "left"))
     torch.testing.assert_close(output, expected, **CLOSE)
     assert_same(loss, gradients, expected_loss, expected_gradients)
     events = right.states(batch)[batch.valid]
-    torch.testing.assert_close(left.states(on_the_left(batch))[on_the_left(batch).valid], events, **CLOSE)
+    torch.testing.assert_close(left.states(padded_on(batch, "left"))[padded_on(batch, "left").valid], events, **CLOSE)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS, ids=str)
@@ -234,11 +226,9 @@ def test_a_jagged_batch_on_a_device_needs_its_longest_row() -> None:
 
 
 def test_bad_sizes_and_layouts() -> None:
-    with pytest.raises(
-        PolicyError, match=r"^heads must divide the width: got heads=5, width=32\. Use a divisor"
-    ):
+    with pytest.raises(PolicyError, match=r"^heads must divide the width: got heads=5, width=32\. Use a divisor"):
         sasrec(heads=5)
-    with pytest.raises(PolicyError, match=r"^padding must be 'right' or 'left': got 'both'\.$"):
+    with pytest.raises(PolicyError, match=r"^padding 'both' does not exist: use one of right, left\.$"):
         sasrec(padding="both")
     batch = batch_of(Model.GRU4REC, Layout.PACKED_SEQUENCE)
     message = r"^SasRec does not take a PackedSequenceBatch: give it a PaddedBatch or JaggedBatch or PackedBatch\.$"
