@@ -9,6 +9,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
+from labkit.batching.fields import choice
 from labkit.batching.plan import plan_epoch
 from labkit.batching.policy import BatchPolicy
 from labkit.batching.strategies import Layout, Strategy
@@ -89,7 +90,7 @@ def example_batch(
         ShapeError: no row, a length below 0 or above the width or capacity, fewer rows than lengths.
         PolicyError: a layout that the model does not take.
     """
-    layout = Layout(layout)
+    layout = choice("layout", layout, Layout)
     if layout not in spec.takes:
         raise PolicyError(f"model {spec.model} does not take the {layout} layout: use {' or '.join(spec.takes)}.")
     own = _checked(lengths)
