@@ -17,6 +17,13 @@ from labkit.errors import DeviceError
 from labkit.gpu.nvml_answers import Answer, ask, reason_of, tell
 from labkit.gpu.nvml_visible import UNKNOWN_ORDER, Card, Instance, Place, of_uuids, order_is_known, visible
 
+#: What to do where NVML does not start, by its return code.
+_FIXES = {
+    9: "Load the NVIDIA driver, and in a container start with --gpus all",
+    12: "Install the NVIDIA driver, and in a container start with --gpus all",
+    18: "Reboot, or load the driver anew",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class GpuDevice:
@@ -169,7 +176,8 @@ def _library() -> Any:
     try:
         nvml.nvmlInit()
     except nvml.NVMLError as error:
-        raise DeviceError(f"NVML cannot be opened: {reason_of(error)}.") from None
+        fix = _FIXES.get(error.value, "Try nvidia-smi")
+        raise DeviceError(f"NVML cannot be opened: {reason_of(error)}. {fix}.") from None
     return nvml
 
 

@@ -15,12 +15,12 @@ _REASONS = {
     2: "NVML does not take this device for it",
     3: "not supported by this GPU",
     4: "no permission to read it",
-    9: "the NVIDIA driver is not loaded: load it, and in a container start with --gpus all",
-    12: "libnvidia-ml.so.1 is not found: install the NVIDIA driver, and in a container start with --gpus all",
+    9: "the NVIDIA driver is not loaded",
+    12: "libnvidia-ml.so.1 is not found",
     13: "the installed driver is too old to know it",
     15: "the GPU is lost: it fell off the bus or cannot be reached; see the system log, then reset it or reboot",
     16: "the GPU has to be reset",
-    18: "driver and library have different versions: reboot, or load the driver anew",
+    18: "driver and library have different versions",
 }
 
 

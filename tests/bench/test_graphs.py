@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from typing import NamedTuple
 
 import pytest
@@ -225,6 +226,42 @@ def test_without_a_cuda_device_there_are_no_graphs() -> None:
     assert "\n" not in str(caught.value)
     with pytest.raises(DeviceError, match="got cpu"):
         CudaGraphs("cpu")
+
+
+def test_cuda_warms_up_and_captures_on_one_side_stream_into_one_pool(monkeypatch: pytest.MonkeyPatch) -> None:
+    log: list[str] = []
+
+    class Stream:
+        def __init__(self, name: str = "side") -> None:
+            self.name = name
+
+        def wait_stream(self, other: Stream) -> None:
+            log.append(f"{self.name} waits for {other.name}")
+
+    @contextmanager
+    def graph(into: str, pool: str, stream: Stream, capture_error_mode: str) -> Iterator[None]:
+        log.append(f"capture {into} on {stream.name} into {pool}, errors of {capture_error_mode}")
+        yield
+        log.append("end")
+
+    fakes = {
+        "is_available": lambda: True,
+        "Stream": Stream,
+        "current_stream": lambda _: Stream("current"),
+        "stream": lambda stream: log.append(f"on {stream.name}") or nullcontext(),
+        "device": lambda _: nullcontext(),
+        "graph_pool_handle": lambda: "the pool",
+        "CUDAGraph": lambda: "a graph",
+        "graph": graph,
+    }
+    for name, fake in fakes.items():
+        monkeypatch.setattr(torch.cuda, name, fake)
+    backend = CudaGraphs("cuda:0")
+    backend.warm_up(lambda: log.append("step"), 2)
+    for _ in range(2):
+        assert backend.capture(lambda: "output") == ("a graph", "output")
+    capture = ["capture a graph on side into the pool, errors of thread_local", "end"]
+    assert log == ["side waits for current", "on side", "step", "step", "current waits for side", *capture, *capture]
 
 
 @pytest.mark.gpu

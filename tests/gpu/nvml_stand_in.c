@@ -83,8 +83,8 @@ int nvmlDeviceGetComputeInstanceId(Device *device, unsigned *id) { (void)device;
 int nvmlDeviceGetMemoryInfo(Device *device, Memory *memory) {
   int result = state();
   if (result) return result;
-  memory->total = device->instance >= 0 ? 40000 : 80000;
-  memory->used = 1000 * (1 + device->card) + 7 * (device->instance + 1);
+  memory->total = (device->instance >= 0 ? 40ull : 80ull) << 30;
+  memory->used = (unsigned long long)(1 + device->card) << 30;
   memory->free = memory->total - memory->used;
   return OK;
 }

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from labkit.gpu.nvml_answers import Answer
+from labkit.units import GIB
 from tests.gpu.stand_in import StandIn
 
 DEVICES = """
@@ -57,12 +58,12 @@ def test_cuda_visible_devices_is_honoured(stand_in: StandIn, names: str, seen: l
 
 
 def test_the_second_card_is_read_where_the_process_sees_only_that(stand_in: StandIn) -> None:
-    # device memory of the stand-in: 1000 bytes on card 0, 2000 on card 1
+    # device memory of the stand-in: 1 GiB in use on card 0, 2 GiB on card 1
     used = [
         stand_in.run(READING, CUDA_VISIBLE_DEVICES=names)[0]["device_used_bytes"]["value"]
         for names in ("0", "1", "1,0")
     ]
-    assert used == [1000, 2000, 2000]
+    assert used == [GIB, 2 * GIB, 2 * GIB]
 
 
 def test_different_cards_in_an_order_that_nobody_knows_are_noted(stand_in: StandIn) -> None:
@@ -97,9 +98,9 @@ def test_every_gauge_of_a_card(stand_in: StandIn) -> None:
         "dram_active": 0.4,
         "time_active": 0.9,
         "memory_controller_active": 0.3,
-        "device_used_bytes": 1000,
-        "device_free_bytes": 79000,
-        "device_total_bytes": 80000,
+        "device_used_bytes": GIB,
+        "device_free_bytes": 79 * GIB,
+        "device_total_bytes": 80 * GIB,
         "power_w": 350.5,
         "energy_j": 2.0,  # 1 J at first, half a joule a reading
         "sm_clock_hz": 1_980_000_000,
@@ -121,7 +122,7 @@ def test_gauges_that_a_card_does_not_have_do_not_stop_the_others(stand_in: Stand
     assert missing["sm_active"] == "no GPM: this GPU is older than Hopper"
     names = {"time_active", "memory_controller_active", "power_w", "energy_j", "sm_clock_hz", "memory_clock_hz"}
     assert {missing[name] for name in names | {"temperature_c", "throttle"}} == {"not supported by this GPU"}
-    assert reading["device_used_bytes"]["value"] == 1000
+    assert reading["device_used_bytes"]["value"] == GIB
 
 
 def test_one_metric_that_is_missing(stand_in: StandIn) -> None:
@@ -136,7 +137,7 @@ def test_a_permission_that_is_missing(stand_in: StandIn) -> None:
 def test_a_card_that_is_lost_has_reasons_and_the_readings_go_on(stand_in: StandIn) -> None:
     # the nine calls of the first reading succeed: the second reading finds the card gone
     first, second, third = stand_in.run(READING, "lost=9")
-    assert first["device_used_bytes"]["value"] == 1000
+    assert first["device_used_bytes"]["value"] == GIB
     for reading in (second, third):
         assert all("the GPU is lost" in reason for reason in reasons(reading).values())
         assert set(reasons(reading)) == set(reading) - {"at_s"}
@@ -148,7 +149,7 @@ def test_an_instance_of_a_card_in_mig_mode(stand_in: StandIn) -> None:
     assert found["hidden"] == 1
     second = stand_in.run(READING, "mig", CUDA_VISIBLE_DEVICES="MIG-dddd")[1]
     assert second["sm_active"]["value"] == 0.625
-    assert second["device_total_bytes"]["value"] == 40000
+    assert second["device_total_bytes"]["value"] == 40 * GIB
     missing = reasons(second)
     assert missing["time_active"] == "not supported by this GPU"
     assert (
