@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch import nn
 
 from labkit.bench.observers.launches import StepProfile, profile_step
 from labkit.bench.observers.memory import CudaMemory, Traced, traced, traced_figures
 from labkit.cost.allocations import tensors_in
-from labkit.experiments.model_step import ModelStep
 from labkit.experiments.representatives import Representatives
 from labkit.provenance import Figure, Origin
 
@@ -25,14 +25,17 @@ class CloseLook:
     peak. On a GPU memory is watched from the start, and the batches are profiled after the timed steps, when warm.
 
     Args:
-        step: what is done with a batch.
+        step: does the work of a batch.
+        model: whose parameters and buffers are held meanwhile.
         device: where.
         chosen: the batches.
     """
 
-    def __init__(self, step: ModelStep, device: torch.device, chosen: Representatives) -> None:
+    def __init__(
+        self, step: Callable[[Any], object], model: nn.Module, device: torch.device, chosen: Representatives
+    ) -> None:
         """Start watching memory, where there is an allocator to watch."""
-        self._step, self._device, self._chosen = step, device, chosen
+        self._step, self._model, self._device, self._chosen = step, model, device, chosen
         self._memory = CudaMemory(device) if device.type == "cuda" else None
         self._traced: dict[int, Traced] = {}
 
@@ -42,7 +45,7 @@ class CloseLook:
             return
         for number in dict.fromkeys((self._chosen.largest, *self._chosen.batches)):
             placed = batch(number)
-            held = (*self._step.model.parameters(), *self._step.model.buffers(), *tensors_in(placed))
+            held = (*self._model.parameters(), *self._model.buffers(), *tensors_in(placed))
             self._traced[number] = traced(lambda: self._step(placed), held)  # noqa: B023 - called at once
 
     def after(self, batch: Callable[[int], Any], epoch_s: Figure) -> dict[str, Figure]:

@@ -64,11 +64,8 @@ class ChildRun:
         Raises:
             LabkitError: what the child refuses before the first strategy, such as a device that is not there.
         """
-        try:
-            while not self.cancelled and (left := self.job.without_first(len(self.records))) is not None:
-                yield from self._one_child(left)
-        finally:
-            self._end()
+        while not self.cancelled and (left := self.job.without_first(len(self.records))) is not None:
+            yield from self._one_child(left)
 
     def cancel(self) -> None:
         """End the child, and with it the iteration. What was measured before is kept."""
@@ -83,12 +80,16 @@ class ChildRun:
             child = self._start(complaints)
             if child is None:
                 return
-            with suppress(BrokenPipeError):  # it died at once: its answer, or its end, says why
-                _input_of(child).write(json.dumps(job.to_dict()) + "\n")
-                _input_of(child).flush()
-            for line in child.stdout or ():
-                yield self._event(json.loads(line), before)
-            code = child.wait()
+            try:
+                with suppress(BrokenPipeError):  # it died at once: its answer, or its end, says why
+                    _pipe(child.stdin).write(json.dumps(job.to_dict()) + "\n")
+                    _pipe(child.stdin).flush()
+                for line in _pipe(child.stdout):
+                    yield self._event(json.loads(line), before)
+                code = child.wait()
+            finally:
+                self._end()
+                _pipe(child.stdout).close()
             complaints.seek(0)
             why = complaints.read().strip().splitlines()[-1:] or [""]
         if not self.cancelled and len(self.records) - before < len(job.policies):
@@ -135,13 +136,13 @@ class ChildRun:
                 _signal(child, signal.SIGKILL)
                 child.wait()
         with suppress(OSError):
-            _input_of(child).close()
+            _pipe(child.stdin).close()
 
 
-def _input_of(child: subprocess.Popen[str]) -> IO[str]:
-    if child.stdin is None:
-        raise AssertionError("the child was started without a pipe to it")
-    return child.stdin
+def _pipe(end: IO[str] | None) -> IO[str]:
+    if end is None:
+        raise AssertionError("the child was started without a pipe")
+    return end
 
 
 def _signal(child: subprocess.Popen[str], number: signal.Signals) -> None:
@@ -204,7 +205,8 @@ def _lower_priority() -> None:
 
 def _end_with_parent() -> None:
     """The parent's end of the pipe is closed when it ends, however that comes about."""
-    sys.stdin.read()
+    while os.read(0, 4096):  # not sys.stdin, whose lock the interpreter wants at its own end
+        pass
     os._exit(1)
 
 

@@ -13,7 +13,7 @@ from labkit.batching.pieces import batch_indices
 from labkit.batching.plan import EpochPlan
 from labkit.batching.policy import BatchPolicy
 from labkit.batching.sampler import BucketBatchSampler
-from labkit.batching.strategies import Layout
+from labkit.batching.strategies import Layout, Strategy
 from labkit.bench.observers.base import Observer
 from labkit.bench.observers.copied import Copied
 from labkit.bench.observers.waits import LoaderWait
@@ -22,10 +22,19 @@ from labkit.errors import PolicyError
 from labkit.experiments.batch_facts import batch_events, shape_text
 from labkit.experiments.close_look import CloseLook
 from labkit.experiments.execution import Execution
+from labkit.experiments.graphed_step import (
+    graph_backend,
+    graph_counts,
+    graph_figures,
+    graphed,
+    one_of_each_shape,
+    with_rows_as_tensor,
+)
 from labkit.experiments.histories import Histories
 from labkit.experiments.model_step import ModelStep
 from labkit.experiments.representatives import Representatives
 from labkit.layouts.collate import collate
+from labkit.layouts.device_padding import UnpaddedBatch, pad_on_device
 from labkit.layouts.moving import batch_bytes, to_device
 from labkit.layouts.packed import PackedDataset
 from labkit.models.base import RaggedModel
@@ -65,9 +74,14 @@ class StrategyRun:
             PolicyError: a policy that does not fit the lengths or has no batch.
         """
         self._sampler = BucketBatchSampler(self.data.lengths, self.policy, seed=self.execution.seed)
-        self._collate = collate(self.policy, histogram=self.data.lengths, sequences=self.sequences)
+        made = collate(self.policy, histogram=self.data.lengths, sequences=self.sequences)
+        on_device = self.execution.pad_on_device and self.policy.spec.layout is Layout.PADDED
+        self._collate = pad_on_device(made) if on_device else made
         self._dataset: Any = PackedDataset(self.data) if self.policy.spec.layout is Layout.PACKED_ROWS else self.data
         self._step = ModelStep(self.model, self.device, self.execution)
+        backend = graph_backend(self.device) if self.policy.strategy is Strategy.BUCKET_GRAPH else None
+        self._graphs = None if backend is None else graphed(self._step, backend)
+        self._do: Callable[[Any], object] = self._step if self._graphs is None else self._graphs
         self._copied = Copied()
         self._events = 0
         if not len(self.plan):
@@ -102,11 +116,13 @@ class StrategyRun:
             what the model raises; ``shape`` then says at which batch.
         """
         chosen = Representatives.of_plan(self.plan)
-        look = CloseLook(self._step, self.device, chosen)
+        look = CloseLook(self._do, self.model, self.device, chosen)
         found = self.exact_figures() | self._step.loss_figures(self._placed(self.batch(chosen.batches[0])))
         look.before(self._at)
+        if self._graphs is not None:
+            self._graphs.prepare(self._at(number) for number in one_of_each_shape(self.plan))
         self._warm_up(chosen.largest)
-        compiled = self._step.graphs_compiled
+        compiled, before = self._step.graphs_compiled, graph_counts(self._graphs)
         wait = LoaderWait()
         timing = time_steps(
             self._counted_step,
@@ -116,6 +132,7 @@ class StrategyRun:
             observers=(wait, self._copied, *self.observers),
             on_step=on_step,
         )
+        found |= graph_figures(self.policy, self._graphs, before, graph_counts(self._graphs))
         found |= self._timing_figures(timing)
         for observer in (wait, self._copied, *self.observers):
             found |= self._of_the_epoch(observer.figures(), timing)
@@ -130,20 +147,22 @@ class StrategyRun:
 
     def _placed(self, batch: Any) -> Any:
         self.shape = shape_text(batch)
-        if self.device.type == "cpu":
-            return batch
-        self._copied.add(batch_bytes(batch))
-        return to_device(batch, self.device, non_blocking=True)
+        if self._graphs is not None:
+            batch = with_rows_as_tensor(batch)
+        if self.device.type != "cpu":
+            self._copied.add(batch_bytes(batch))
+            batch = to_device(batch, self.device, non_blocking=True)
+        return batch.padded() if isinstance(batch, UnpaddedBatch) else batch
 
     def _counted_step(self, batch: Any) -> None:
         self._events += batch_events(batch)
-        self._step(self._placed(batch))
+        self._do(self._placed(batch))
 
     def _warm_up(self, largest: int) -> None:
         """The largest batch first, so that memory runs out now or never; then the first ones of the epoch."""
         numbers = [largest, *range(len(self.plan))][: self.execution.warm_up]
         for number in numbers:
-            self._step(self._at(number))
+            self._do(self._at(number))
         self._events = 0
 
     def _loader(self) -> Iterable[Any]:

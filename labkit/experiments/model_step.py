@@ -34,6 +34,8 @@ class ModelStep:
         execution: train or not, precision, compile.
 
     Attributes:
+        model: in training or evaluation mode.
+        optimizer: of its parameters; None for inference.
         graphs_compiled: graphs that ``torch.compile`` has made so far; 0 without it.
 
     Raises:
@@ -45,7 +47,7 @@ class ModelStep:
         self.model = model.train(execution.train)
         self.graphs_compiled = 0
         self._device, self._amp, self._train = device, execution.amp, execution.train
-        self._optimizer = torch.optim.SGD(model.parameters(), lr=LEARNING_RATE) if execution.train else None
+        self.optimizer = torch.optim.SGD(model.parameters(), lr=LEARNING_RATE) if execution.train else None
         self._scaler = torch.amp.GradScaler(device.type, enabled=execution.train and execution.amp is Amp.FP16)
         self._loss: Callable[[Batch], Loss] = model.loss
         self._forward: Callable[[Batch], Tensor] = model
@@ -59,15 +61,15 @@ class ModelStep:
 
     def __call__(self, batch: Batch) -> None:
         """Do the step."""
-        if self._optimizer is None:
+        if self.optimizer is None:
             with torch.inference_mode(), self._precision():
                 self._forward(batch)
             return
-        self._optimizer.zero_grad(set_to_none=True)
+        self.optimizer.zero_grad(set_to_none=True)
         with self._precision():
             loss = self._loss(batch).mean
         self._scaler.scale(loss).backward()  # type: ignore[no-untyped-call]
-        self._scaler.step(self._optimizer)
+        self._scaler.step(self.optimizer)
         self._scaler.update()
 
     def loss_figures(self, batch: Batch) -> dict[str, Figure]:
