@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from labkit.config import TunedConfig as TunedConfig
     from labkit.errors import ConfigError as ConfigError
     from labkit.errors import DataFileError as DataFileError
+    from labkit.errors import DeviceError as DeviceError
     from labkit.errors import EdgesError as EdgesError
     from labkit.errors import LabkitError as LabkitError
     from labkit.errors import LengthsError as LengthsError
@@ -72,6 +73,7 @@ _ATTRIBUTES = {
     "BucketBatchSampler": "labkit.batching.sampler",
     "ConfigError": "labkit.errors",
     "DataFileError": "labkit.errors",
+    "DeviceError": "labkit.errors",
     "EdgeFormat": "labkit.interchange.foreign",
     "Edges": "labkit.batching.edges",
     "EdgesError": "labkit.errors",
