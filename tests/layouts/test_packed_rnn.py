@@ -214,7 +214,7 @@ def test_a_large_batch_is_packed_without_a_loop() -> None:
 # --- from the samples of a loader, and to a device
 
 
-def test_collate_packs_with_ghosts_of_no_kind_and_the_most_recent_events() -> None:
+def test_collate_packs_the_most_recent_events() -> None:
     policy = BatchPolicy("rnn_packed", rows=3, max_length=2)
     samples = [{"items": [1, 2, 3], "label": 7}, {"items": [], "label": 8}, {"items": [4], "label": 9}]
     batch = collate(policy)(samples)
