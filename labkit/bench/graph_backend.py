@@ -61,6 +61,8 @@ class CudaGraphs:
         graph = torch.cuda.CUDAGraph()
         with (
             torch.cuda.device(self._device),
+            # a capture that fails leaves the side stream as the current one: this puts the current one back
+            torch.cuda.stream(torch.cuda.current_stream(self._device)),
             torch.cuda.graph(graph, pool=self._pool, stream=self._stream, capture_error_mode="thread_local"),
         ):
             output = call()

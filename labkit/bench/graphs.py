@@ -92,7 +92,8 @@ class GraphedSteps(Generic[B, R]):
 
         Args:
             step: all the work of a batch, with no synchronization: inference, or a whole training step that begins with
-                ``zero_grad(set_to_none=True)``, so that each graph has gradients of its own in the pool.
+                ``zero_grad(set_to_none=True)``, so that each graph has gradients of its own in the pool. Autocast is
+                entered inside of it: casts that are cached outside would be those of the capture for ever.
             backend: CUDA's, or a stand-in.
             most: graphs; shapes beyond it fall back. Each graph holds its inputs, and its share of the pool.
             on_first_sight: capture a shape when it comes; otherwise only those of :meth:`prepare`.

@@ -87,7 +87,7 @@ class NvmlSession:
             places = of_uuids(cards, cuda_uuids, names)
         else:
             places = visible(cards, names)
-            if not order_is_known(cards, names, order):
+            if places and not order_is_known(cards, names, order):
                 notes.append(UNKNOWN_ORDER)
         self.devices = tuple(self._device(i, place, cards, handles) for i, place in enumerate(places))
         self.hidden = len(cards) - len({place.card for place in places})

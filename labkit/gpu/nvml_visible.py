@@ -116,7 +116,7 @@ def order_is_known(cards: Sequence[Card], names: str | None, order: str | None) 
     """
     alike = len({card.name for card in cards}) <= 1 and all(card.name for card in cards)
     by_uuid = names is not None and names.startswith(("GPU-", "MIG-"))
-    return len(cards) <= 1 or alike or by_uuid or names == "" or order == "PCI_BUS_ID"
+    return len(cards) <= 1 or alike or by_uuid or order == "PCI_BUS_ID"
 
 
 def _finder(names: str) -> Callable[[Sequence[Card], str], Place | None]:

@@ -260,7 +260,7 @@ def test_cuda_warms_up_and_captures_on_one_side_stream_into_one_pool(monkeypatch
     backend.warm_up(lambda: log.append("step"), 2)
     for _ in range(2):
         assert backend.capture(lambda: "output") == ("a graph", "output")
-    capture = ["capture a graph on side into the pool, errors of thread_local", "end"]
+    capture = ["on current", "capture a graph on side into the pool, errors of thread_local", "end"]
     assert log == ["side waits for current", "on side", "step", "step", "current waits for side", *capture, *capture]
 
 

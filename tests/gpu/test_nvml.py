@@ -69,6 +69,7 @@ def test_the_second_card_is_read_where_the_process_sees_only_that(stand_in: Stan
 def test_different_cards_in_an_order_that_nobody_knows_are_noted(stand_in: StandIn) -> None:
     assert "CUDA_DEVICE_ORDER=PCI_BUS_ID" in stand_in.run(DEVICES, "mixed")["notes"][0]
     assert stand_in.run(DEVICES, "mixed", CUDA_DEVICE_ORDER="PCI_BUS_ID")["notes"] == []
+    assert stand_in.run(DEVICES, "mixed", CUDA_VISIBLE_DEVICES="-1")["notes"] == []
 
 
 def test_torch_tells_the_order_by_uuid(stand_in: StandIn) -> None:

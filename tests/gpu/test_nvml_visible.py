@@ -79,7 +79,6 @@ def test_cuda_says_itself_which_devices_it_has() -> None:
         ("1", "FASTEST_FIRST", False),
         ("1", "PCI_BUS_ID", True),
         ("GPU-t4", None, True),
-        ("", None, True),
     ],
 )
 def test_the_order_of_different_cards_is_known_only_by_bus_or_by_uuid(
