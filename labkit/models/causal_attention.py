@@ -78,7 +78,9 @@ class CausalAttention(NamedTuple):
         if self.slots is not None:
             rows, width = self.shape
             flat = projected.new_zeros(rows * width, projected.shape[-1]).index_copy(0, self.slots, projected)
-        query, key, value = flat.view(*self.shape, 3, heads, -1).transpose(1, 3).unbind(2)
+        # taken apart before they are transposed, so that the backward puts them together in one copy
+        parts = flat.view(*self.shape, 3, heads, -1).unbind(2)
+        query, key, value = (part.transpose(1, 2) for part in parts)
         found = attention(query, key, value, self.mask).transpose(1, 2).flatten(2)
         return found if self.slots is None else found.flatten(0, 1).index_select(0, self.slots)
 

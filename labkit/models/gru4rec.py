@@ -74,10 +74,10 @@ class Gru4Rec(RaggedModel):
         if isinstance(batch, PackedSequenceBatch):
             after = follows(batch, batch.events)
             states = batch.unpack(self._run(batch, events)[0])
-            return next_item_loss(states, batch.unpack(events), self.table(batch.unpack(negatives)), after)
+            return next_item_loss(states, batch.unpack(events), self.table(batch.unpack(negatives)[1:]), after)
         if isinstance(batch, PaddedBatch):
             states = gru(self.gru, events)[0]
-            return next_item_loss(states, events, self.table(negatives), follows(batch, events.shape[0]))
+            return next_item_loss(states, events, self.table(negatives[:, 1:]), follows(batch, events.shape[0]))
         raise self.refusal(batch)
 
     def scores(self, states: Tensor) -> Tensor:

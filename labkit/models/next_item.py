@@ -17,7 +17,7 @@ def next_item_loss(states: Tensor, chosen: Tensor, refused: Tensor, follows: Ten
     Args:
         states: (..., L, D), what the model knows after each event.
         chosen: (..., L, D), embeddings of the events' items.
-        refused: (..., L, D), embeddings of items that were not chosen at each event; the first of a history is unused.
+        refused: (..., L - 1, D), embeddings of items that were not chosen at each event but the first slot's.
         follows: (..., L - 1) bool, ``labkit.layouts.history_order.follows``.
 
     Returns:
@@ -29,6 +29,6 @@ def next_item_loss(states: Tensor, chosen: Tensor, refused: Tensor, follows: Ten
     """
     before = states[..., :-1, :]
     right = (before * chosen[..., 1:, :]).sum(-1)
-    wrong = (before * refused[..., 1:, :]).sum(-1)
+    wrong = (before * refused).sum(-1)
     each = softplus(-right) + softplus(wrong)
     return Loss(torch.where(follows, each, 0).sum(), follows.sum())

@@ -113,7 +113,7 @@ class SasRec(RaggedModel):
         """Binary cross-entropy of each next item against one that was not chosen; see ``next_item_loss``."""
         histories = self._checked(batch)
         events = self.table(field(batch, "items"))
-        refused = self.table(field(batch, "negatives"))
+        refused = self.table(field(batch, "negatives")[..., 1:])
         return next_item_loss(self._encode(histories, events), events, refused, follows(histories, events.shape[0]))
 
     def scores(self, states: Tensor) -> Tensor:
