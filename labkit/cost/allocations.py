@@ -10,9 +10,6 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode, is_traceable_wrapper_subclass
 
-#: What PyTorch's CUDA caching allocator rounds a block up to.
-#: Source: PyTorch, c10/cuda/CUDACachingAllocator.cpp, kMinBlockSize.
-CUDA_BLOCK_BYTES = 512
 #: Name of the op that "allocates" what was there before.
 HELD = "held"
 
@@ -44,7 +41,7 @@ class AllocationTrace(TorchDispatchMode):  # type: ignore[no-untyped-call]  # to
     seen: the figures are those of the tensors.
 
     Args:
-        rounding: each storage takes a multiple of so many bytes: 512 on CUDA (``CUDA_BLOCK_BYTES``), 1 elsewhere.
+        rounding: each storage takes a multiple of so many bytes: 512 on CUDA (``CUDA_BLOCK_BYTES``).
 
     Attributes:
         ops: names of the ops in the order they ran, such as ``aten.mm.default``.

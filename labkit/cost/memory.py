@@ -9,6 +9,10 @@ from labkit.cost.basis import evaluate
 from labkit.cost.shapes import Shapes
 from labkit.cost.step_cost import StepCost
 
+#: What PyTorch's CUDA caching allocator rounds a block up to.
+#: Source: PyTorch, c10/cuda/CUDACachingAllocator.cpp, kMinBlockSize.
+CUDA_BLOCK_BYTES = 512
+
 
 def peak_bytes(cost: StepCost, shapes: Shapes, *, rounding: int = 1) -> NDArray[np.float64]:
     """(n,) most bytes of tensors at one time during a step, parameters, gradients, optimizer state and batch included.

@@ -8,7 +8,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from labkit.cost.allocations import CUDA_BLOCK_BYTES, HELD, AllocationTrace
+from labkit.cost.allocations import HELD, AllocationTrace
+from labkit.cost.memory import CUDA_BLOCK_BYTES
 
 DEVICES = pytest.mark.parametrize("device", ["cpu", "meta"])
 
