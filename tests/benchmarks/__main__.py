@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import sys
 
-from tests.benchmarks import count_lengths, edges, event_log, imports, notebook, packing, plan, sampler, slider_move
+from tests.benchmarks import (
+    count_lengths,
+    edges,
+    event_log,
+    imports,
+    notebook,
+    packing,
+    padding,
+    plan,
+    sampler,
+    slider_move,
+)
 from tests.benchmarks.runner import main
 
 BENCHMARKS = (
@@ -17,6 +28,9 @@ BENCHMARKS = (
     plan.RANK_MEMORY,
     packing.WHAT_IF,
     packing.TIME,
+    padding.ARRAYS,
+    padding.TENSORS,
+    padding.OFFSETS,
     event_log.BENCHMARK,
     sampler.BENCHMARK,
     imports.BENCHMARK,
