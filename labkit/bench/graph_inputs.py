@@ -18,7 +18,7 @@ B = TypeVar("B")
 def shape_key(batch: Any, device: torch.device, unread: Collection[str] = ()) -> Hashable:
     """What a graph has fixed for good: equal keys can be replayed by one graph.
 
-    Of a tensor on the device: shape, strides, dtype. All else is baked in with its value: plain values, and tensors
+    Of a tensor on the device: shape and dtype. All else is baked in with its value: plain values, and tensors
     elsewhere, which only the host has read.
 
     Args:
@@ -32,7 +32,7 @@ def shape_key(batch: Any, device: torch.device, unread: Collection[str] = ()) ->
     if isinstance(batch, Tensor):
         kind = (tuple(batch.shape), batch.dtype, batch.device)
         if batch.device.type == device.type:
-            return (*kind, batch.stride())
+            return kind
         return (*kind, batch.detach().cpu().reshape(-1).view(torch.uint8).numpy().tobytes())
     parts = _parts(batch)
     if parts is None:

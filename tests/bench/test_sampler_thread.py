@@ -44,14 +44,20 @@ def test_a_border_is_a_sample_that_began_after_it_was_asked_for() -> None:
     sampler.start()
     assert inside.wait(10)
 
-    waiting = threading.Thread(target=sampler.sample_now)
+    seen: list[int] = []
+
+    def border() -> None:
+        sampler.sample_now()
+        seen.extend(reader.take())
+
+    waiting = threading.Thread(target=border)
     waiting.start()
     while not sampler._wanted:
         time.sleep(0.001)
     go_on.set()
     waiting.join(10)
     sampler.stop()
-    assert reader.take()[:3] == [1, 2, 3]  # 3 began after the border, and the border waited for it
+    assert seen[:3] == [1, 2, 3]  # 3 began after the border, and the border waited for it
 
 
 def test_many_readers_share_one_thread(sampler: SamplerThread[int]) -> None:

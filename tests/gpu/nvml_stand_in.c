@@ -5,8 +5,10 @@
      no_gpm       no performance metrics         no_fields    power, energy, clocks, temperature, rates not supported
      no_rights    processes and clock reasons need a permission       odd_name  a name that is no UTF-8
      no_driver    nvmlInit: driver not loaded    mismatch     nvmlInit: driver and library differ
+     no_dram      one of these metrics is missing             gpm_nan      one of them is no number
      lost=N       from the Nth call about a card on, the GPU is lost
    Counters move with every reading, so that differences can be checked. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -132,6 +134,7 @@ int nvmlGpmMetricsGet(Metrics *metrics) {
     Metric *metric = &metrics->metrics[i];
     metric->result = metric->id == 10 && word("no_dram") ? UNSUPPORTED : OK;
     metric->value = (metric->id == 2 ? 62.5 : metric->id == 3 ? 25.0 : metric->id == 10 ? 40.0 : 0.0) * newer;
+    if (metric->id == 3 && word("gpm_nan")) metric->value = NAN;
   }
   return metrics->version == 1 ? OK : 25;
 }

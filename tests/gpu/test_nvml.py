@@ -51,7 +51,8 @@ def test_the_devices_of_a_process(stand_in: StandIn) -> None:
 
 
 @pytest.mark.parametrize(
-    ("names", "seen"), [("1", [B]), ("1,0", [B, A]), ("GPU-bb", [B]), ("", []), ("-1", []), ("0,0", [])]
+    ("names", "seen"),
+    [("1", [B]), ("1,0", [B, A]), ("GPU-bb", [B]), ("", []), ("-1", []), ("0,0", []), ("MIG-cccc", [])],
 )
 def test_cuda_visible_devices_is_honoured(stand_in: StandIn, names: str, seen: list[str]) -> None:
     assert uuids(stand_in.run(DEVICES, CUDA_VISIBLE_DEVICES=names)) == seen
@@ -129,6 +130,24 @@ def test_gauges_that_a_card_does_not_have_do_not_stop_the_others(stand_in: Stand
 def test_one_metric_that_is_missing(stand_in: StandIn) -> None:
     reading = stand_in.run(READING, "no_dram")[1]
     assert reasons(reading) == {"dram_active": "GPM does not have it on this GPU (NVML error 3)"}
+
+
+def test_a_metric_that_is_no_number(stand_in: StandIn) -> None:
+    reading = stand_in.run(READING, "gpm_nan")[1]
+    assert reasons(reading) == {"sm_occupancy": "GPM counted nothing between the two samples"}
+
+
+def test_a_reading_that_comes_too_early_is_none_and_spoils_nothing(stand_in: StandIn) -> None:
+    code = """
+from labkit.gpu.gpm import Gpm
+from labkit.gpu.nvml import NvmlSession
+now = iter([0, 0.05, 0.2])
+with NvmlSession() as s:
+    gpm = Gpm(s.nvml, s.device(0), lambda: next(now))
+    result = [[f.value, f.reason] for f in (gpm.read()["sm_active"] for _ in range(3))]
+    gpm.close()
+"""
+    assert stand_in.run(code)[1:] == [[None, "GPM needs 0.1 s between two samples"], [0.625, None]]
 
 
 def test_a_permission_that_is_missing(stand_in: StandIn) -> None:
