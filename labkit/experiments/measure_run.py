@@ -17,6 +17,7 @@ from labkit.batching.strategies import Layout, Strategy
 from labkit.bench.observers.base import Observer
 from labkit.bench.observers.copied import Copied
 from labkit.bench.observers.waits import LoaderWait
+from labkit.bench.ranges import nvtx_range
 from labkit.bench.timing import Timing, clock_of, time_steps
 from labkit.errors import PolicyError
 from labkit.experiments.batch_facts import batch_events, shape_text
@@ -156,7 +157,8 @@ class StrategyRun:
 
     def _counted_step(self, batch: Any) -> None:
         self._events += batch_events(batch)
-        self._do(self._placed(batch))
+        with nvtx_range(str(self.policy.strategy), "step"):
+            self._do(self._placed(batch))
 
     def _warm_up(self, largest: int) -> None:
         """The largest batch first, so that memory runs out now or never; then the first ones of the epoch."""
