@@ -18,15 +18,16 @@ def masked_softmax(scores: Tensor, allowed: Tensor) -> Tensor:
         allowed: bool, broadcasts to ``scores``; True = real event.
 
     Returns:
-        (..., L), each row with an allowed key adding up to 1.
+        (..., L), dtype of ``scores``, each row with an allowed key adding up to 1; half precision is summed in float32.
 
     Cost: five elementwise passes and two reductions; no host synchronization.
     """
-    scores = scores.masked_fill(~allowed, -torch.inf)
+    dtype = scores.dtype
+    scores = _at_least_float32(scores).masked_fill(~allowed, -torch.inf)
     top = scores.detach().amax(dim=-1, keepdim=True)
     # exp(-inf - 0) = 0 in a row without keys. In any other the largest key adds exp(0) = 1, so that the clamp is exact.
     weights = torch.exp(scores - top.masked_fill(top == -torch.inf, 0))
-    return weights / weights.sum(dim=-1, keepdim=True).clamp(min=1)
+    return (weights / weights.sum(dim=-1, keepdim=True).clamp(min=1)).to(dtype)
 
 
 def segment_softmax(scores: Tensor, ids: Tensor, rows: int) -> Tensor:
@@ -40,10 +41,15 @@ def segment_softmax(scores: Tensor, ids: Tensor, rows: int) -> Tensor:
         rows: R.
 
     Returns:
-        (T,), each row with events adding up to 1.
+        (T,), dtype of ``scores``, each row with events adding up to 1; half precision is summed in float32.
 
     Cost: two scatters, two gathers; no host synchronization.
     """
+    dtype, scores = scores.dtype, _at_least_float32(scores)
     top = segment_max(scores.detach(), ids, rows)
     weights = torch.exp(scores - top[ids])
-    return weights / segment_sum(weights, ids, rows).clamp(min=1)[ids]
+    return (weights / segment_sum(weights, ids, rows).clamp(min=1)[ids]).to(dtype)
+
+
+def _at_least_float32(scores: Tensor) -> Tensor:
+    return scores.float() if scores.dtype in (torch.float16, torch.bfloat16) else scores

@@ -70,6 +70,17 @@ def test_the_usual_ways_fail_where_this_one_does_not() -> None:
     assert masked_softmax(scores, valid).tolist() == [[0.0, 0.0, 0.0]]
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+def test_half_precision_is_summed_in_float32(dtype: torch.dtype) -> None:
+    # 4096 equal scores: a bfloat16 sum of ones would stop at 256, and the weights would add up to 16
+    scores = torch.zeros(1, 4096, dtype=dtype)
+    dense = masked_softmax(scores, torch.ones(1, 4096, dtype=torch.bool))
+    ragged = segment_softmax(scores[0], torch.zeros(4096, dtype=torch.int64), 1)
+    for weights in (dense[0], ragged):
+        assert weights.dtype == dtype
+        assert weights.float().sum() == 1
+
+
 def test_no_events_at_all() -> None:
     assert segment_softmax(torch.zeros(0), torch.zeros(0, dtype=torch.int64), 3).shape == (0,)
     assert row_ids(torch.tensor([0, 0, 0]), 0).shape == (0,)
