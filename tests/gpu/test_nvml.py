@@ -8,7 +8,7 @@ import pytest
 
 from labkit.gpu.nvml_answers import Answer
 from labkit.units import GIB
-from tests.gpu.stand_in import StandIn
+from tests.gpu.stand_in import StandIn, compile_into
 
 DEVICES = """
 from labkit.gpu.nvml import NvmlSession
@@ -223,3 +223,11 @@ def test_a_binding_that_is_too_old_for_a_gauge(stand_in: StandIn) -> None:
 def test_an_answer_that_is_missing_has_a_reason() -> None:
     with pytest.raises(ValueError, match="needs a reason"):
         Answer(None)
+
+
+def test_a_missing_compiler_fails_with_the_line_that_installs_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(RuntimeError, match="sudo apt-get install gcc"):
+        compile_into(tmp_path)
