@@ -51,7 +51,10 @@ if TYPE_CHECKING:
     from labkit.interchange.foreign import EdgeFormat as EdgeFormat
     from labkit.interchange.foreign import ForeignEdges as ForeignEdges
     from labkit.jagged import Jagged as Jagged
+    from labkit.layouts import masks as masks
+    from labkit.layouts.checks import check_batch as check_batch
     from labkit.layouts.collate import collate as collate
+    from labkit.layouts.device_padding import pad_on_device as pad_on_device
     from labkit.layouts.packed import PackedBatch as PackedBatch
     from labkit.layouts.packed import PackedDataset as PackedDataset
     from labkit.layouts.packed import block_mask as block_mask
@@ -104,11 +107,13 @@ _ATTRIBUTES = {
     "block_mask": "labkit.layouts.packed",
     "charge_of_capture": "labkit.batching.edge_charges",
     "charge_of_memory": "labkit.batching.edge_charges",
+    "check_batch": "labkit.layouts.checks",
     "collate": "labkit.layouts.collate",
     "load_lengths": "labkit.lengths.load",
     "measure": "labkit.experiments.measure",
     "optimal_edges": "labkit.batching.edges",
     "optimal_edges_finite": "labkit.batching.finite_edges",
+    "pad_on_device": "labkit.layouts.device_padding",
     "plan_epoch": "labkit.batching.plan",
     "quantile_edges": "labkit.batching.edges",
     "quantile_p95_edges": "labkit.batching.edges",
@@ -120,6 +125,7 @@ _ATTRIBUTES = {
 _MODULES = {
     "costs": "labkit.batching.costs",
     "generate": "labkit.lengths.generate",
+    "masks": "labkit.layouts.masks",
     "presets": "labkit.lengths.presets",
 }
 
