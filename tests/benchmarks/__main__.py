@@ -6,6 +6,7 @@ import sys
 
 from tests.benchmarks import (
     count_lengths,
+    din_step,
     edges,
     event_log,
     imports,
@@ -31,6 +32,9 @@ BENCHMARKS = (
     padding.ARRAYS,
     padding.TENSORS,
     padding.OFFSETS,
+    din_step.BUCKETS,
+    din_step.JAGGED,
+    din_step.NESTED,
     event_log.BENCHMARK,
     sampler.BENCHMARK,
     imports.BENCHMARK,
