@@ -74,8 +74,8 @@ def test_a_strategy_that_the_model_does_not_take_says_so_and_the_others_go_on(st
         (
             "--model din --gpu 4090",
             (
-                "GPU '4090' is not in the table: use one of V100-16, V100-32, T4, A10, A100-40, A100-80, L4, L40S, H100, "
-                "H100-PCIe, H200, B200."
+                "GPU '4090' is not in the table: use one of V100-16, V100-32, T4, A10, A100-40, A100-80, L4, L40S, "
+                "H100, H100-PCIe, H200, B200."
             ),
         ),
         ("--gpu H100", "--gpu 'H100' needs a model to run there: add --model din|sasrec|gru4rec|pooled|ctr."),

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import html
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from labkit.experiments.what_if_model import ModelChoice, Modelled
+from labkit.provenance import Origin
 from labkit.units import format_bytes, format_count, format_seconds, format_share
+from labkit.views.badges import BADGES
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,3 +71,38 @@ def modelled_columns(choice: ModelChoice | None) -> tuple[ModelledColumn, ...]:
     if choice is None:
         return ()
     return tuple(column for column in _COLUMNS if choice.gpu is not None or not column.needs_gpu)
+
+
+def modelled_text(found: Modelled | None, column: ModelledColumn) -> str:
+    """The cell in plain text, with the mark of a modelled number."""
+    text = None if found is None else column.text(found)
+    return "-" if text is None else f"~{text}"
+
+
+def best_of(columns: Sequence[ModelledColumn], found: Sequence[Modelled]) -> dict[str, float]:
+    """Smallest value of each column in which less is better, where the strategies differ in it."""
+    best = {}
+    for column in columns:
+        values = {value for m in found if (value := column.value(m)) is not None}
+        if column.lower_is_better and len(values) > 1:
+            best[column.name] = min(values)
+    return best
+
+
+def modelled_cell(found: Modelled | None, column: ModelledColumn, best: dict[str, float]) -> str:
+    """The cell in HTML: the number with its badge, or a dash; how it came to be, or why not, on hovering."""
+    text = None if found is None else column.text(found)
+    if found is None or text is None:
+        why = "there are no figures" if found is None else column.reason(found)
+        return f'<td data-figure="{column.name}" class="none" title="{html.escape(why)}">–</td>'
+    value = column.value(found)
+    mark, _ = BADGES[Origin.MODELLED]
+    why, kind = (
+        html.escape(column.reason(found)),
+        "best" if value is not None and best.get(column.name) == value else "",
+    )
+    data = html.escape(str(found.bound)) if value is None else repr(value)
+    return (
+        f'<td data-figure="{column.name}" data-value="{data}" class="{kind}" title="{why}">'
+        f'{text}<sup class="{Origin.MODELLED}" title="{why}">{mark}</sup></td>'
+    )

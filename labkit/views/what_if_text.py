@@ -7,12 +7,11 @@ from collections.abc import Iterable, Sequence
 from labkit.batching.policy import BatchPolicy
 from labkit.batching.what_if import WhatIf
 from labkit.experiments.tune import Found
-from labkit.experiments.what_if_model import Modelled
 from labkit.experiments.what_if_run import Scored
 from labkit.lengths.histogram import LengthHistogram
 from labkit.provenance import Origin
 from labkit.units import format_share
-from labkit.views.modelled_columns import ModelledColumn, modelled_columns
+from labkit.views.modelled_columns import modelled_columns, modelled_text
 from labkit.views.pack_line import pack_line
 
 #: The mark in front of a number, and what the legend says of it; an exact number has none.
@@ -85,14 +84,9 @@ def _table(scored: Scored) -> list[str]:
     columns = modelled_columns(scored.choice)
     rows = [["strategy", *(header for header, _ in _COLUMNS), *(column.header for column in columns)]]
     for number, w in enumerate(scored.what_ifs):
-        added = [] if scored.modelled is None else [_modelled_cell(scored.modelled[number], c) for c in columns]
+        added = [] if scored.modelled is None else [modelled_text(scored.modelled[number], c) for c in columns]
         rows.append([str(w.policy.strategy), *_cells(w, scored.histogram), *added])
     return aligned(rows)
-
-
-def _modelled_cell(found: Modelled, column: ModelledColumn) -> str:
-    text = column.text(found)
-    return "-" if text is None else MARKS[Origin.MODELLED][0] + text
 
 
 def _cells(w: WhatIf, histogram: LengthHistogram) -> list[str]:
