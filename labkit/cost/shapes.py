@@ -66,10 +66,16 @@ class Term(StrEnum):
     WIDTH = "width"  # positions, shared by all rows
     MASK = "width²"  # a causal mask, shared by all rows
     LONGEST = "longest"  # a recurrent network runs one kernel after another, as many as the longest row has events
-    LONGEST_SLOTS = "rows x longest"  # jagged rows that attention pads to the longest by itself
-    LONGEST_SQUARES = "rows x longest²"
+    WINDOWS = "windows"  # as wide as the longest row, into which attention cuts a stream of jagged rows
+    WINDOW_SLOTS = "windows x longest"
+    WINDOW_SQUARES = "windows x longest²"
     SEGMENTS = "segments"  # pieces of packed rows
     FILLED = "filled rows"  # a packed sequence leaves empty rows out
+
+
+def _windows(shapes: Shapes) -> NDArray[np.float64]:
+    """Windows as wide as the longest row that hold all events, at least 1."""
+    return np.maximum(1, np.ceil(shapes.events / np.maximum(1, shapes.longest)))
 
 
 _VALUES: dict[Term, Callable[[Shapes], NDArray[np.float64]]] = {
@@ -81,8 +87,9 @@ _VALUES: dict[Term, Callable[[Shapes], NDArray[np.float64]]] = {
     Term.WIDTH: lambda s: s.width,
     Term.MASK: lambda s: s.width * s.width,
     Term.LONGEST: lambda s: s.longest,
-    Term.LONGEST_SLOTS: lambda s: s.rows * s.longest,
-    Term.LONGEST_SQUARES: lambda s: s.rows * s.longest * s.longest,
+    Term.WINDOWS: _windows,
+    Term.WINDOW_SLOTS: lambda s: _windows(s) * s.longest,
+    Term.WINDOW_SQUARES: lambda s: _windows(s) * s.longest * s.longest,
     Term.SEGMENTS: lambda s: s.segments,
     Term.FILLED: lambda s: s.filled,
 }
@@ -92,7 +99,7 @@ BASES: dict[Layout, tuple[Term, ...]] = {
     Layout.PADDED: (Term.ONE, Term.ROWS, Term.SLOTS, Term.SQUARES, Term.WIDTH, Term.MASK),
     Layout.JAGGED: (
         *(Term.ONE, Term.ROWS, Term.EVENTS),
-        *(Term.LONGEST, Term.LONGEST_SLOTS, Term.LONGEST_SQUARES),
+        *(Term.LONGEST, Term.WINDOWS, Term.WINDOW_SLOTS, Term.WINDOW_SQUARES),
     ),
     Layout.PACKED_ROWS: (Term.ONE, Term.ROWS, Term.SLOTS, Term.SQUARES, Term.WIDTH, Term.MASK, Term.SEGMENTS),
     Layout.PACKED_SEQUENCE: (Term.ONE, Term.ROWS, Term.EVENTS, Term.LONGEST, Term.FILLED),

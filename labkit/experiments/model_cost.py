@@ -50,6 +50,7 @@ _SAMPLES: dict[Layout, tuple[Sample, ...]] = {
         Sample((9, 2, 3)),
         Sample((6, 4, 3, 2)),
         Sample((4, 4, 3, 2, 2)),
+        Sample((6, 3, 5, 2, 4, 6)),
         Sample((8, 5, 0, 4, 6)),
     ),
     Layout.SPARSE: (Sample((5, 3)), Sample((7, 4, 3)), Sample((6, 4, 3, 2, 5)), Sample((8, 5, 0, 4, 6))),

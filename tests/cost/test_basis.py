@@ -26,8 +26,9 @@ def test_coefficients_are_found_and_hold_everywhere() -> None:
 
 
 def test_terms_by_hand() -> None:
+    # 5 events are 2 windows of 4
     shape = Shapes.of([BatchShape(rows=2, width=3, events=5, longest=4, segments=6, filled=1)])
-    assert terms_of(shape, tuple(Term)).tolist() == [[1, 2, 6, 18, 5, 3, 9, 4, 8, 32, 6, 1]]
+    assert terms_of(shape, tuple(Term)).tolist() == [[1, 2, 6, 18, 5, 3, 9, 4, 2, 8, 32, 6, 1]]
 
 
 def test_shapes_that_do_not_tell_terms_apart_are_refused() -> None:

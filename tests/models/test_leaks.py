@@ -19,6 +19,7 @@ from labkit.layouts.packed_rnn import PackedSequenceBatch
 from labkit.layouts.padded import PaddedBatch
 from labkit.models import causal_attention, fused
 from labkit.models.base import RaggedModel
+from labkit.models.causal_attention import window_mask
 from labkit.models.gru4rec import Gru4Rec
 from labkit.models.registry import MODELS, Model
 from labkit.models.sasrec import SasRec
@@ -103,6 +104,7 @@ def test_the_future_leaks_where_the_causal_part_is_off(
         own.gru = nn.GRU(32, 16, 2, batch_first=True, bidirectional=True)
     else:
         monkeypatch.setattr(causal_attention, "block_mask", lambda ids, causal: block_mask(ids, causal=False))
+        monkeypatch.setattr(causal_attention, "window_mask", lambda *of, causal: window_mask(*of, causal=False))
         monkeypatch.setattr(
             fused,
             "scaled_dot_product_attention",
@@ -110,7 +112,8 @@ def test_the_future_leaks_where_the_causal_part_is_off(
         )
     batch = batch_of(model, layout, LENGTHS, wider=2)
     moved = moved_by(own, batch, with_other_item(batch, ROW, EVENT), ROW)
-    assert moved == [True] * LENGTHS[ROW]
+    # the windows of a jagged batch end where they end: there not every earlier event sees it
+    assert any(moved[:EVENT]) if layout is Layout.JAGGED else moved == [True] * LENGTHS[ROW]
 
 
 @pytest.mark.parametrize("model", [Model.SASREC, Model.GRU4REC])
@@ -153,6 +156,16 @@ def test_packed_users_see_one_another_where_the_blocks_are_missing(monkeypatch: 
     assert moved() == [True, True, True, False, False]
     monkeypatch.setattr(causal_attention, "block_mask", one_block)
     assert moved() == [True] * 5
+
+
+def test_jagged_users_see_one_another_where_windows_do_not_tell_them_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    own, batch = model_of(Model.SASREC), batch_of(Model.SASREC, Layout.JAGGED, LENGTHS)
+    changed = with_other_item(batch, ROW, EVENT)
+    assert not any(moved_by(own, batch, changed, 4))
+    monkeypatch.setattr(
+        causal_attention, "window_mask", lambda ids, width, causal: window_mask(ids * 0, width, causal=causal)
+    )
+    assert any(moved_by(own, batch, changed, 4))
 
 
 # --- C19: causal and padding at once, on both sides, through both APIs
