@@ -39,7 +39,10 @@ def piece_ids(batch: PackedBatch) -> Tensor:
 
 
 def segment_sum(values: Tensor, ids: Tensor, rows: int) -> Tensor:
-    """(R, ...) sums of the (T, ...) events of each row; empty rows give 0."""
+    """(R, ...) sums of the (T, ...) events of each row; empty rows give 0.
+
+    Cost: reads T * D elements; on CUDA by atomic additions, whose order, and so the last bits, differ between runs.
+    """
     return values.new_zeros((rows, *values.shape[1:])).index_add(0, ids, values)
 
 

@@ -10,6 +10,8 @@ import torch
 from torch import Tensor
 from torch.utils.flop_counter import register_flop_formula
 
+from labkit.errors import ShapeError
+
 
 @torch.library.custom_op("labkit::spmm", mutates_args=())
 def spmm(weights: Tensor, row_offsets: Tensor, columns: Tensor, row_ids: Tensor, dense: Tensor) -> Tensor:
@@ -27,14 +29,22 @@ def spmm(weights: Tensor, row_offsets: Tensor, columns: Tensor, row_ids: Tensor,
     Returns:
         (R, D); rows without entries are 0.
 
+    Raises:
+        ShapeError: a column beyond C, on the CPU alone: there MKL would read whatever lies behind, without a word.
+
     Cost: reads E * (D + 1) elements and writes R * D; backward: two gathers of E * D and one index_add into (C, D).
         No host synchronization. torch's own backward of a CSR product transposes the matrix in every step.
     """
     rows = row_offsets.shape[0] - 1
     if not (weights.shape[0] and rows):
         return dense.new_zeros((rows, dense.shape[1]))
+    columns_there = dense.shape[0]
+    if dense.device.type == "cpu" and int(columns.max()) >= columns_there:
+        raise ShapeError(
+            f"columns must be below {columns_there}, the rows of the dense matrix: got {int(columns.max())}."
+        )
     _accept_beta_state()
-    matrix = torch.sparse_csr_tensor(row_offsets, columns, weights, (rows, dense.shape[0]), check_invariants=False)
+    matrix = torch.sparse_csr_tensor(row_offsets, columns, weights, (rows, columns_there), check_invariants=False)
     return matrix @ dense
 
 

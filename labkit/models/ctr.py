@@ -30,7 +30,7 @@ class Ctr(RaggedModel):
         shared_layers: hidden layers of the shared network; its last one feeds the heads.
         head: hidden layers of each task's head.
 
-    Source: Caruana, Multitask Learning, 1997 (shared bottom); the fields are those of a public CTR log in kind.
+    Source: Caruana, Multitask Learning, Machine Learning 28, 1997: one shared network, a head a task.
     """
 
     takes = (Layout.PADDED, Layout.JAGGED, Layout.PACKED_ROWS, Layout.SPARSE)

@@ -14,13 +14,12 @@ from labkit.batching.plan import plan_epoch
 from labkit.batching.policy import BatchPolicy
 from labkit.batching.strategies import Layout, Strategy
 from labkit.errors import PolicyError, ShapeError
-from labkit.jagged import Jagged
 from labkit.layouts.batch import Batch
 from labkit.layouts.jagged_batch import JaggedBatch
 from labkit.layouts.moving import to_device
 from labkit.layouts.packed import PackedBatch
 from labkit.layouts.packed_rnn import pack_jagged
-from labkit.layouts.padded import PaddedBatch, to_padded, valid_slots
+from labkit.layouts.padded import PaddedBatch, pad_rows, valid_slots
 from labkit.layouts.sparse import sparse_batch
 from labkit.models.registry import FieldSpec, ModelSpec
 
@@ -56,7 +55,7 @@ def packs_of(lengths: ArrayLike, capacity: int | None = None) -> Packs:
     plan = plan_epoch(own, BatchPolicy(Strategy.PACKED, rows=max(1, own.size), capacity=most, shuffle=False))
     offsets = plan.pack_offsets
     if offsets is None:
-        raise PolicyError("a plan of packs has no packs.")
+        raise AssertionError("a plan of packs has offsets of packs")
     return Packs(plan.order, np.argsort(plan.order), offsets)
 
 
@@ -94,30 +93,27 @@ def example_batch(
     if layout not in spec.takes:
         raise PolicyError(f"model {spec.model} does not take the {layout} layout: use {' or '.join(spec.takes)}.")
     own = _checked(lengths)
-    if layout is Layout.PACKED_ROWS:
-        if rows is not None:
-            raise PolicyError("packed rows have no ghost rows: leave rows out.")
-        return to_device(_packed(_sample(spec, own, own.size, seed), own, spec, capacity), device)
     count = own.size if rows is None else rows
+    if rows is not None and layout is Layout.PACKED_ROWS:
+        raise PolicyError("packed rows have no ghost rows: leave rows out.")
     if count < own.size:
         raise ShapeError(f"rows must be at least the number of lengths: expected >= {own.size}, got {count}.")
     values, offsets = _sample(spec, own, count, seed), np.zeros(count + 1, np.int64)
     np.cumsum(np.pad(own, (0, count - own.size)), out=offsets[1:])
     jagged = JaggedBatch(values, torch.from_numpy(offsets), own.size, int(own.max()))
-    return to_device(_in_layout(jagged, layout, spec, width), device)
-
-
-def _in_layout(jagged: JaggedBatch, layout: Layout, spec: ModelSpec, width: int | None) -> Batch:
-    if layout is Layout.JAGGED:
-        return jagged
-    if layout is Layout.PADDED:
-        return _padded(jagged, spec, width)
-    if layout is Layout.SPARSE:
-        return sparse_batch(jagged, spec.sequences)
-    if layout is Layout.PACKED_SEQUENCE:
-        fixed = [field.name for field in spec.fields if field.per == "row"]
-        return pack_jagged(jagged.values, jagged.offsets.diff(), rows=jagged.rows, fixed=fixed)
-    raise PolicyError(f"there is no example batch in the {layout} layout yet: use padded or jagged.")
+    match layout:
+        case Layout.JAGGED:
+            batch: Batch = jagged
+        case Layout.PADDED:
+            batch = _padded(jagged, values, spec, width)
+        case Layout.PACKED_ROWS:
+            batch = _packed(values, own, spec, capacity)
+        case Layout.PACKED_SEQUENCE:
+            fixed = [field.name for field in spec.fields if field.per == "row"]
+            batch = pack_jagged(values, jagged.offsets.diff(), rows=own.size, fixed=fixed)
+        case Layout.SPARSE:
+            batch = sparse_batch(jagged, spec.sequences)
+    return to_device(batch, device)
 
 
 def _checked(lengths: ArrayLike) -> NDArray[np.int64]:
@@ -141,21 +137,19 @@ def _sample(spec: ModelSpec, lengths: NDArray[np.int64], rows: int, seed: int) -
 
 
 def _drawn(field: FieldSpec, shape: tuple[int, ...], random: np.random.Generator) -> NDArray[np.generic]:
-    if field.vocabulary is not None:
-        return random.integers(field.vocabulary, size=shape)
-    if "label" in field.name:
-        return random.integers(2, size=shape).astype(np.float32)
-    return random.standard_normal(shape, dtype=np.float32)
+    if field.vocabulary is None:  # a label or a feature: 0 or 1, half each
+        return random.integers(2, size=shape).astype(field.dtype)
+    return random.integers(field.vocabulary, size=shape)
 
 
-def _padded(jagged: JaggedBatch, spec: ModelSpec, width: int | None) -> PaddedBatch:
+def _padded(jagged: JaggedBatch, values: _Fields, spec: ModelSpec, width: int | None) -> PaddedBatch:
     lengths = jagged.offsets.diff()
     longest = int(lengths.max())
     width = max(1, longest) if width is None else width
     if longest > width:
         raise ShapeError(f"lengths must be at most the width: expected <= {width}, got {longest}. Raise width.")
-    values = _fields(jagged)
-    padded = {name: to_padded(Jagged(values[name], jagged.offsets), width) for name in spec.sequences}
+    shape = (lengths.shape[0], width)
+    padded = {name: pad_rows(values[name], jagged.offsets, shape) for name in spec.sequences}
     return PaddedBatch(values | padded, lengths, valid_slots(lengths, width), jagged.rows)
 
 
@@ -186,9 +180,3 @@ def _packed(values: _Fields, lengths: NDArray[np.int64], spec: ModelSpec, capaci
     }
     places = (laid_out(torch.from_numpy(inside)), laid_out(torch.from_numpy(segment)))
     return PackedBatch(fields, *places, torch.from_numpy(own), torch.from_numpy(packs.offsets.copy()), rows)
-
-
-def _fields(jagged: JaggedBatch) -> _Fields:
-    if not isinstance(jagged.values, dict):
-        raise ShapeError("samples of a model have named fields.")
-    return jagged.values

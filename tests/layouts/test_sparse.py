@@ -101,6 +101,12 @@ def test_the_product_and_its_gradients_are_those_of_the_dense_matrix() -> None:
     torch.library.opcheck(spmm, (weights, offsets, columns, ids, dense))
 
 
+def test_a_column_that_is_not_there_is_refused() -> None:
+    weights, offsets, columns, ids, dense = arguments(6, 5)
+    with pytest.raises(ShapeError, match="columns must be below 3, the rows of the dense matrix: got 4"):
+        spmm(weights, offsets, columns, ids, dense[:3])
+
+
 def test_empty_products_are_zeros() -> None:
     none = torch.zeros(0, dtype=torch.int64)
     dense = torch.randn(4, 3, requires_grad=True)

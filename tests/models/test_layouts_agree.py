@@ -47,6 +47,20 @@ def test_ghost_rows_and_spare_width_change_nothing(model: Model, layout: Layout)
         torch.testing.assert_close(gradient, expected_gradients[name], rtol=1e-5, atol=1e-5, msg=name)
 
 
+@pytest.mark.parametrize("training", [True, False], ids=["train", "eval"])
+@pytest.mark.parametrize("layout", MODELS[Model.DIN].takes, ids=str)
+def test_a_user_without_history_has_interest_0_and_finite_gradients(layout: Layout, training: bool) -> None:
+    din = small_model(Model.DIN).train(training)
+    batch = batch_of(Model.DIN, layout)
+    output, _, gradients = step(din, batch)
+    target = din.get_submodule("table")(batch_of(Model.DIN, Layout.JAGGED).values["target"])  # type: ignore[index, call-overload]
+    nothing = torch.cat([torch.zeros_like(target), target], dim=-1)
+    expected = din.get_submodule("head")(nothing)[:, 0]
+    empty = [row for row, length in enumerate(RAGGED) if length == 0]
+    torch.testing.assert_close(by_rows(output, layout, RAGGED)[empty], expected[empty])
+    assert all(gradient.isfinite().all() for gradient in gradients.values())
+
+
 @pytest.mark.parametrize("model", ROW_MODELS)
 def test_a_different_event_gives_another_output(model: Model) -> None:
     # the agreement above would also hold for a model that never looks at the history
