@@ -1,10 +1,10 @@
 """Attention and GRU, which a GPU runs as one op each, on ``meta`` too: there torch would take them apart.
 
-``scaled_dot_product_attention`` on ``meta`` becomes matrix products and a softmax over L**2 scores in memory, and
+``scaled_dot_product_attention`` on ``meta`` becomes matrix products and a softmax over all scores in memory, and
 ``nn.GRU`` some forty small ops a step. A GPU runs neither: it has fused attention and cuDNN's recurrent kernels. So
 that a trace on ``meta`` sees what a GPU does, each becomes one op there, forward and backward: ``labkit::attention``
 and ``labkit::gru``. They exist on ``meta`` alone, have the shapes of what is read, written and kept, and flop formulas
-in torch's own registry (matrix products only, all of the L**2 scores, as torch counts its own attention).
+in torch's own registry (matrix products only, of all scores, the masked ones too, as torch counts its own attention).
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ KEPT = 5
 
 
 def attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
-    """Fused attention of (R, heads, L, d) tensors.
+    """Fused attention.
 
     Args:
-        query: asks.
-        key: as many as queries.
-        value: as many as queries.
-        mask: bool, broadcasts to (R, heads, L, L), True = attend; None: causal, without any mask in memory.
+        query: (R, heads, L, d).
+        key: (R, heads, M, d).
+        value: (R, heads, M, d).
+        mask: bool, broadcasts to (R, heads, L, M), True = attend; None: causal (M = L), with no mask in memory.
 
     Returns:
         (R, heads, L, d).
 
-    Cost: 4 * R * heads * L**2 * d operations, twice and a half that in the backward.
+    Cost: 4 * R * heads * L * M * d operations, twice and a half that in the backward.
     """
     if query.is_meta:
         result: Tensor = torch.ops.labkit.attention(query, key, value, mask)[0]

@@ -24,7 +24,8 @@ class Gru4Rec(RaggedModel):
     (``scores``). A user without history has exactly 0.
 
     Padded, the network runs through the padding behind the last event, and its state is taken before that. As a packed
-    sequence it runs over real events alone, of fewer and fewer rows.
+    sequence it runs over real events alone, of fewer and fewer rows. ``torch.compile`` breaks its graph around the
+    network, which Dynamo does not trace.
 
     Args:
         items: size of the embedding table, which scores are computed with too.

@@ -68,7 +68,7 @@ class SasRec(RaggedModel):
         width: int = WIDTH,
         blocks: int = 2,
         heads: int = 1,
-        max_positions: int = 1024,
+        max_positions: int = 8192,
         dropout: float = 0.0,
         padding: Side | str = Side.RIGHT,
     ) -> None:

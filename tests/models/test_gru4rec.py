@@ -137,6 +137,27 @@ def test_on_a_real_device_torch_alone_reads_batch_sizes_which_are_on_the_host() 
     assert ours.found == of_torch.found
 
 
+@pytest.mark.parametrize("layout", LAYOUTS, ids=str)
+def test_the_loss_in_bfloat16_is_near_that_in_float32(layout: Layout) -> None:
+    model, batch = small_model(Model.GRU4REC), batch_of(Model.GRU4REC, layout)
+    _, expected, expected_gradients = step(model, batch)
+    with torch.autocast("cpu", torch.bfloat16):
+        _, loss, gradients = step(model, batch)
+    torch.testing.assert_close(loss.mean, expected.mean, rtol=0.01, atol=0)
+    whole, exact = (torch.cat([g[name].flatten() for name in gradients]) for g in (gradients, expected_gradients))
+    assert torch.cosine_similarity(whole, exact, dim=0) > 0.999
+
+
+# Dynamo looks at .grad of what goes from one graph to the next
+@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf:UserWarning")
+@pytest.mark.parametrize("layout", LAYOUTS, ids=str)
+def test_compiled_around_its_network_it_is_the_same(layout: Layout) -> None:
+    model, batch = small_model(Model.GRU4REC), batch_of(Model.GRU4REC, layout)
+    torch._dynamo.reset()
+    compiled = torch.compile(model.loss, backend="eager")
+    torch.testing.assert_close(compiled(batch).total, model.loss(batch).total)
+
+
 def test_its_entry_in_the_table() -> None:
     assert Gru4Rec.takes == LAYOUTS
     assert small_spec(Model.GRU4REC).sequences == ("items", "negatives")

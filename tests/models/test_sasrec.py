@@ -255,6 +255,26 @@ def test_a_step_waits_for_nothing_and_runs_on_meta(layout: Layout) -> None:
     assert on_meta.keys() == gradients.keys() == dict(model.named_parameters()).keys()
 
 
+@pytest.mark.parametrize("layout", LAYOUTS, ids=str)
+def test_the_loss_in_bfloat16_is_near_that_in_float32(layout: Layout) -> None:
+    model, batch = small_model(Model.SASREC), batch_of(Model.SASREC, layout)
+    _, expected, expected_gradients = step(model, batch)
+    with torch.autocast("cpu", torch.bfloat16):
+        _, loss, gradients = step(model, batch)
+    # bfloat16 has 8 bits: 2**-8 = 0.004
+    torch.testing.assert_close(loss.mean, expected.mean, rtol=0.01, atol=0)
+    whole, exact = (torch.cat([g[name].flatten() for name in gradients]) for g in (gradients, expected_gradients))
+    assert torch.cosine_similarity(whole, exact, dim=0) > 0.999
+
+
+@pytest.mark.parametrize("layout", LAYOUTS, ids=str)
+def test_the_loss_is_one_graph_for_the_compiler(layout: Layout) -> None:
+    model, batch = small_model(Model.SASREC), batch_of(Model.SASREC, layout)
+    torch._dynamo.reset()
+    compiled = torch.compile(model.loss, backend="eager", fullgraph=True)
+    torch.testing.assert_close(compiled(batch).total, model.loss(batch).total)
+
+
 def test_its_entry_in_the_table() -> None:
     assert SasRec.takes == LAYOUTS
     assert small_spec(Model.SASREC).sequences == ("items", "negatives")
