@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 import torch
@@ -58,6 +59,7 @@ class AllocationTrace(TorchDispatchMode):  # type: ignore[no-untyped-call]  # to
     def __init__(self, *, rounding: int = 1) -> None:
         """Start with nothing held."""
         super().__init__()  # type: ignore[no-untyped-call]
+        _counts_of_an_only_reference()  # once, before this mode is on
         self.ops: list[str] = []
         self.sizes: list[int] = []
         self.events: list[Event] = []
@@ -79,6 +81,7 @@ class AllocationTrace(TorchDispatchMode):  # type: ignore[no-untyped-call]  # to
         """Run one op and look at what it returns."""
         if any(is_traceable_wrapper_subclass(t) for t in tensors_in((args, kwargs))):
             return NotImplemented  # the subclass unpacks itself first; the ops on its parts come here
+        func = as_without_modes(func, args)
         self.ops.append(str(func))
         result = func(*args, **(kwargs or {}))
         given = {storage._cdata for t in tensors_in((args, kwargs)) for storage in storages_of(t)}
@@ -118,6 +121,63 @@ class AllocationTrace(TorchDispatchMode):  # type: ignore[no-untyped-call]  # to
 
     def _rounded(self, size: int) -> int:
         return -(-size // self._rounding) * self._rounding
+
+
+class _Counts(NamedTuple):
+    tensor: int
+    storage: int
+
+
+def as_without_modes(func: Any, args: tuple[Any, ...]) -> Any:
+    """The op that autograd would have called if no dispatch mode looked on.
+
+    Gradients of a tensor that is used several times are added up. Autograd does that in place where nothing else holds
+    the first one, but not while any dispatch mode is on, so that a trace would see one more tensor than there is: in a
+    model that looks two ids up in one table, a whole table. This gives the op in place back.
+
+    Source: PyTorch, torch/csrc/autograd/input_buffer.cpp, ``can_accumulate_inplace``.
+    """
+    if func is not torch.ops.aten.add.Tensor or torch._C._current_autograd_node() is None:
+        return func
+    first, second = args
+    if not isinstance(second, Tensor) or first.shape != second.shape or first.dtype != second.dtype:
+        return func
+    alone, found = _counts_of_an_only_reference(), _counts(first)
+    is_alone = found.tensor <= alone.tensor and found.storage <= alone.storage and first.is_contiguous()
+    return torch.ops.aten.add_.Tensor if is_alone else func
+
+
+def _counts(tensor: Tensor) -> _Counts:
+    """How many hold a tensor, and how many its storage, this look at them included."""
+    storage = tensor.untyped_storage()
+    return _Counts(tensor._use_count(), torch._C._storage_Use_Count(storage._cdata))  # type: ignore[attr-defined]
+
+
+@cache
+def _counts_of_an_only_reference() -> _Counts:
+    """What ``_counts`` finds inside a dispatch mode, where autograd alone holds a gradient: seen in a tiny example."""
+    x = torch.ones(2, requires_grad=True)
+    twice = x * 2
+    loss = (twice * 3 + twice * 4).sum()
+    with _Look() as look:
+        loss.backward()  # type: ignore[no-untyped-call]
+    seen: _Counts = look.seen[0]
+    return seen
+
+
+class _Look(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch's __init_subclass__ has no types
+    """Counts references to the first of two gradients that are added."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.seen: list[_Counts] = []
+
+    def __torch_dispatch__(
+        self, func: Any, types: Sequence[type], args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        if func is torch.ops.aten.add.Tensor:
+            self.seen.append(_counts(args[0]))
+        return func(*args, **(kwargs or {}))
 
 
 def tensors_in(value: Any) -> Iterator[Tensor]:

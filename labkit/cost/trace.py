@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode, is_traceable_wrapper_subclass
 from torch.utils.flop_counter import flop_registry
 
-from labkit.cost.allocations import AllocationTrace, Event, storages_of, tensors_in
+from labkit.cost.allocations import AllocationTrace, Event, as_without_modes, storages_of, tensors_in
 from labkit.cost.op_costs import Call, OpCost, Operand, cost_of
 from labkit.cost.step_cost import Traced
 
@@ -137,6 +137,7 @@ class _OpTrace(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch's _
         kwargs = dict(kwargs or {})
         if any(is_traceable_wrapper_subclass(t) for t in tensors_in((args, kwargs))):
             return NotImplemented
+        func = as_without_modes(func, args)
         result = func(*args, **kwargs)
         self.found.append(TracedOp(str(func), self._phase, _cost(func, args, kwargs, result, self._device)))
         return result

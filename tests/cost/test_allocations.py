@@ -102,6 +102,57 @@ def test_saved_activations_go_during_backward() -> None:
     assert trace.live_bytes == 4000  # the gradient
 
 
+@DEVICES
+def test_gradients_are_added_in_place_as_they_are_when_nobody_looks(device: str) -> None:
+    table = torch.ones(1000, 4, device=device, requires_grad=True)
+    first, second = (torch.zeros(n, dtype=torch.long, device=device) for n in (3, 5))
+    loss = torch.nn.functional.embedding(first, table).sum() + torch.nn.functional.embedding(second, table).sum()
+    with AllocationTrace() as trace:
+        loss.backward()
+    # two gradients of 16 000 bytes, the second added to the first
+    assert trace.ops.count("aten.add_.Tensor") == 1
+    assert 32_000 <= trace.peak_bytes < 33_000
+    assert trace.live_bytes == 16_000
+
+
+@DEVICES
+def test_a_gradient_that_two_hold_is_not_added_to(device: str) -> None:
+    x = torch.ones(1000, device=device, requires_grad=True)
+    y = x * 2
+    loss = (y + y).sum()
+    with AllocationTrace() as trace:
+        loss.backward()
+    assert "aten.add.Tensor" in trace.ops
+    assert "aten.add_.Tensor" not in trace.ops
+
+
+def test_the_peak_is_that_of_torchs_own_allocator() -> None:
+    model = torch.nn.Sequential(torch.nn.Linear(64, 256), torch.nn.ReLU(), torch.nn.Linear(256, 64))
+    x = torch.ones(100, 64)
+
+    def train() -> None:
+        model.zero_grad(set_to_none=True)
+        y = x
+        for _ in range(3):  # weights used several times: their gradients are added up
+            y = model(y)
+        y.sum().backward()
+
+    train()
+    model.zero_grad(set_to_none=True)
+    with AllocationTrace() as trace:
+        train()
+    model.zero_grad(set_to_none=True)
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as profiled:
+        train()
+    changes = [e.nbytes() for e in profiled.profiler.kineto_results.events() if e.name() == "[memory]"]
+    live = peak = 0
+    for change in changes:
+        live += change
+        peak = max(peak, live)
+    # a sum on the CPU takes a few bytes of scratch
+    assert trace.peak_bytes <= peak <= trace.peak_bytes + 64
+
+
 def sparse_coo() -> Tensor:
     return torch.sparse_coo_tensor(torch.tensor([[0, 1], [1, 0]]), torch.ones(2), (2, 2), check_invariants=True)
 

