@@ -21,6 +21,24 @@ FIGURES: dict[str, str] = {  # name -> unit
     "n": "1",
     "median_s": "s",
     "spread_s": "s",
+    "events": "events",  # that the plan keeps
+    "slots": "slots",
+    "batches": "1",
+    "loader_wait_share": "1",
+    "host_gap_share": "1",
+    "copied_bytes": "bytes",
+    "energy_j": "J",
+    "allocated_bytes": "bytes",
+    "reserved_bytes": "bytes",
+    "device_used_bytes": "bytes",
+    "fragmentation": "1",
+    "loss": "1",
+    "loss_float32": "1",
+    "loss_difference": "1",
+    "recompiles": "1",
+    "graph_captures": "1",
+    "graph_replays": "1",
+    "graph_fallbacks": "1",
 }
 
 

@@ -16,6 +16,7 @@ from labkit.provenance import Figure, Origin
 
 _NO_KERNELS = "a CPU runs no device kernels"
 _NO_GAP = "a CPU runs no device kernels: see loader_wait_share"
+_UNSEEN = "no tracer sees into what torch.compile makes for a CPU: measure without --compile"
 
 
 class CloseLook:
@@ -29,19 +30,28 @@ class CloseLook:
         model: whose parameters and buffers are held meanwhile.
         device: where.
         chosen: the batches.
+        compiled: the step goes through ``torch.compile``. No tracer on the host sees into what it makes, and under
+            one it compiles nothing: peak and ops of a CPU are absent then.
     """
 
     def __init__(
-        self, step: Callable[[Any], object], model: nn.Module, device: torch.device, chosen: Representatives
+        self,
+        step: Callable[[Any], object],
+        model: nn.Module,
+        device: torch.device,
+        chosen: Representatives,
+        *,
+        compiled: bool = False,
     ) -> None:
         """Start watching memory, where there is an allocator to watch."""
+        self._compiled = compiled
         self._step, self._model, self._device, self._chosen = step, model, device, chosen
         self._memory = CudaMemory(device) if device.type == "cuda" else None
         self._traced: dict[int, Traced] = {}
 
     def before(self, batch: Callable[[int], Any]) -> None:
         """Look before the timed steps; ``batch`` gives a batch of the epoch on the device."""
-        if self._memory is not None:
+        if self._memory is not None or self._compiled:
             return
         for number in dict.fromkeys((self._chosen.largest, *self._chosen.batches)):
             placed = batch(number)
@@ -68,13 +78,15 @@ class CloseLook:
         return profile_step(lambda: self._step(placed), self._device)
 
     def _host_figures(self) -> dict[str, Figure]:
+        absent = {"kernels": Figure(None, "1", None, _NO_KERNELS), "host_gap_share": Figure(None, "1", None, _NO_GAP)}
+        if self._compiled:
+            return absent | traced_figures(None, _UNSEEN) | {"launches": Figure(None, "ops", None, _UNSEEN)}
         ops = self._chosen.epoch_sum([self._traced[number].ops for number in self._chosen.batches])
         why = f"ops: aten ops dispatched on the host, a CPU launches no kernels; {self._chosen.note}"
         return {
             **traced_figures(self._traced[self._chosen.largest].peak_bytes, "one step on the largest batch"),
             "launches": Figure(round(ops), "ops", Origin.MEASURED, why),
-            "kernels": Figure(None, "1", None, _NO_KERNELS),
-            "host_gap_share": Figure(None, "1", None, _NO_GAP),
+            **absent,
         }
 
 

@@ -15,6 +15,7 @@ from labkit.batching.policy import BatchPolicy
 from labkit.batching.strategies import Strategy
 from labkit.bench.environment import environment, name_of
 from labkit.bench.observers.utilization import utilization
+from labkit.bench.observers.utilization_gpu import GPU_FIGURES
 from labkit.bench.record import Record
 from labkit.errors import PolicyError
 from labkit.experiments.device_choice import open_device
@@ -185,7 +186,10 @@ def run_policy(
         where = f" at a batch of {run.shape}" if run is not None and run.shape else ""
         reason = f"out of memory on {name_of(device)}{where}, {execution.mode}: lower rows, token_budget or max_length"
     else:
-        return Record.failed("not measured", figures=figures, **_who(work, policy, device))
+        absent = {
+            name: Figure(None, unit, None, f"{device.type} has no such gauge") for name, unit in GPU_FIGURES.items()
+        }
+        return Record.failed("not measured", figures=absent | figures, **_who(work, policy, device))
     del run  # with its tensors, before the next strategy begins
     _give_back(device)
     return Record.failed(reason, figures=figures, **_who(work, policy, device))

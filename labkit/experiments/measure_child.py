@@ -155,10 +155,10 @@ def _crashed(job: Job, index: int, code: int, complaint: str) -> Record:
     policy = job.policies[index]
     why = f"exit code {code}" if code >= 0 else f"signal {signal.Signals(-code).name}"
     if code == -signal.SIGKILL:
-        why += ", as the system does when memory is out"
+        why += ", as the system does when memory is out: lower rows, token_budget or max_length"
     detail = f" ({complaint})" if complaint else ""
     return Record.failed(
-        f"the measuring process died with {why}{detail}: lower rows, token_budget or max_length",
+        f"the measuring process died with {why}{detail}",
         strategy=str(policy.strategy),
         policy=policy.to_dict(),
         device=job.device,

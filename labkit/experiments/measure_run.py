@@ -117,8 +117,8 @@ class StrategyRun:
             what the model raises; ``shape`` then says at which batch.
         """
         chosen = Representatives.of_plan(self.plan)
-        look = CloseLook(self._do, self.model, self.device, chosen)
-        found = self.exact_figures() | self._step.loss_figures(self._placed(self.batch(chosen.batches[0])))
+        look = CloseLook(self._do, self.model, self.device, chosen, compiled=self.execution.compile)
+        found = self.exact_figures() | self._step.loss_figures(self._at(chosen.batches[-1]))
         look.before(self._at)
         if self._graphs is not None:
             self._graphs.prepare(self._at(number) for number in one_of_each_shape(self.plan))
@@ -227,6 +227,8 @@ class StrategyRun:
         if not self.execution.compile:
             return {"recompiles": Figure(None, "1", None, "torch.compile was not asked for")}
         total = self._step.graphs_compiled
+        if not total:
+            return {"recompiles": Figure(None, "1", None, "torch.compile compiled nothing: every step ran eagerly")}
         why = f"graphs compiled while the steps were timed; {before} before, dynamic shapes"
         return {"recompiles": Figure(total - before, "1", Origin.MEASURED, why)}
 

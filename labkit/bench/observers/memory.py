@@ -86,12 +86,19 @@ def traced(call: Callable[[], object], held: Iterable[Tensor]) -> Traced:
     return Traced(trace.peak_bytes, sum(op != HELD for op in trace.ops))
 
 
-def traced_figures(peak_bytes: int, what: str) -> dict[str, Figure]:
-    """The memory figures of a CPU: the traced peak, and why the others do not exist."""
+def traced_figures(peak_bytes: int | None, what: str) -> dict[str, Figure]:
+    """The memory figures of a CPU: the traced peak, and why the others do not exist.
+
+    Args:
+        peak_bytes: of a traced step; None where none could be traced.
+        what: the step that was traced, or why there is none.
+    """
     why = f"traced peak of tensor allocations in {what}: parameters, gradients, batch and activations"
     none = {name: Figure(None, "bytes", None, _NO_ALLOCATOR) for name in ("allocated_bytes", "reserved_bytes")}
     return {
-        "peak_bytes": Figure(peak_bytes, "bytes", Origin.MEASURED, why),
+        "peak_bytes": Figure(None, "bytes", None, what)
+        if peak_bytes is None
+        else Figure(peak_bytes, "bytes", Origin.MEASURED, why),
         **none,
         "device_used_bytes": Figure(None, "bytes", None, "there is no device beside the host"),
         "fragmentation": Figure(None, "1", None, _NO_ALLOCATOR),
