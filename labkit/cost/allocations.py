@@ -156,11 +156,12 @@ def _counts(tensor: Tensor) -> _Counts:
 @cache
 def _counts_of_an_only_reference() -> _Counts:
     """What ``_counts`` finds inside a dispatch mode, where autograd alone holds a gradient: seen in a tiny example."""
-    x = torch.ones(2, requires_grad=True)
-    twice = x * 2
-    loss = (twice * 3 + twice * 4).sum()
-    with _Look() as look:
-        loss.backward()  # type: ignore[no-untyped-call]
+    with torch.inference_mode(False), torch.enable_grad():
+        x = torch.ones(2, requires_grad=True)
+        twice = x * 2
+        loss = (twice * 3 + twice * 4).sum()
+        with _Look() as look:
+            loss.backward()  # type: ignore[no-untyped-call]
     seen: _Counts = look.seen[0]
     return seen
 

@@ -60,20 +60,21 @@ def op_times(cost: StepCost, shapes: Shapes, gpu: Gpu, precision: Precision, ove
 
     Cost: O(n * d); some hundred microseconds for 20 shapes of a DIN step.
     """
-    moved = evaluate(cost.read_bytes + cost.written_bytes, cost.basis, shapes)
+    d = cost.device_ops.size
+    flops, moved, kernels, sizes = np.split(evaluate(cost.device, cost.basis, shapes), [d, 2 * d, 3 * d], axis=1)
     bandwidth = gpu.bandwidth_bytes_per_s * overheads.bandwidth_share
     in_cache = moved <= _L2_SHARE * gpu.l2_bytes
     memory = moved / np.where(in_cache, bandwidth * overheads.l2_speedup, bandwidth)
-    arithmetic = evaluate(cost.flops, cost.basis, shapes) / (gpu.float32_flops * overheads.flops_share)
+    arithmetic = flops / (gpu.float32_flops * overheads.flops_share)
     if cost.matmuls.size:
-        sizes = evaluate(cost.matmul_sizes, cost.basis, shapes).reshape(len(shapes), -1, 4)
+        sizes = sizes.reshape(len(shapes), -1, 4)
         peak = gpu.matmul_flops(precision) * overheads.flops_share
         arithmetic[:, cost.matmuls] = np.where(
             (sizes[..., 1] <= 1) | (sizes[..., 2] <= 1),  # matrix times vector: a kernel without tiles
             arithmetic[:, cost.matmuls],
             product_seconds(sizes, gpu.sms, peak),
         )
-    return OpTimes(arithmetic, memory, evaluate(cost.kernels, cost.basis, shapes))
+    return OpTimes(arithmetic, memory, kernels)
 
 
 def product_seconds(sizes: _F, sms: int, peak_flops: float) -> _F:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -46,6 +46,9 @@ class StepCost:
         storages: (terms, s) coefficients of the bytes of each storage.
         event_storage: (e,) int64, which storage comes or goes.
         event_sign: (e,) +1 or -1.
+        device: (terms, 3 d + 4 p) operations, bytes moved and kernels of each, and sizes of products, side by side: one
+            product with the terms of a shape gives them all.
+        sums: (terms, 4) operations, bytes read and written, and kernels of all ops together.
     """
 
     basis: tuple[Term, ...]
@@ -60,6 +63,15 @@ class StepCost:
     storages: NDArray[np.float64]
     event_storage: NDArray[np.int64]
     event_sign: NDArray[np.int64]
+    device: NDArray[np.float64] = field(init=False)
+    sums: NDArray[np.float64] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Put the coefficients of what is evaluated together side by side."""
+        moved = self.read_bytes + self.written_bytes
+        parts = (self.flops, self.read_bytes, self.written_bytes, self.kernels)
+        object.__setattr__(self, "device", np.hstack([self.flops, moved, self.kernels, self.matmul_sizes]))
+        object.__setattr__(self, "sums", np.stack([part.sum(axis=1) for part in parts], axis=1))
 
     @property
     def ops_per_step(self) -> int:
@@ -68,8 +80,7 @@ class StepCost:
 
     def totals(self, shapes: Shapes) -> NDArray[np.float64]:
         """(n, 4) operations, bytes read and written, and kernels of a step at (n,) shapes; exact for whole numbers."""
-        parts = (self.flops, self.read_bytes, self.written_bytes, self.kernels)
-        return evaluate(np.stack([part.sum(axis=1) for part in parts], axis=1), self.basis, shapes)
+        return evaluate(self.sums, self.basis, shapes)
 
 
 def fit_step(basis: tuple[Term, ...], shapes: Sequence[BatchShape], traces: Sequence[Traced]) -> StepCost:

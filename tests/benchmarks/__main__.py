@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from tests.benchmarks import (
+    cost_model,
     count_lengths,
     din_step,
     edges,
@@ -35,6 +36,9 @@ BENCHMARKS = (
     din_step.BUCKETS,
     din_step.JAGGED,
     din_step.NESTED,
+    cost_model.EXACT,
+    cost_model.PEAK,
+    cost_model.SPEED,
     event_log.BENCHMARK,
     sampler.BENCHMARK,
     imports.BENCHMARK,
