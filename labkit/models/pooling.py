@@ -106,7 +106,9 @@ def _packed(events: Tensor, batch: PackedBatch, pooling: Pooling) -> Tensor:
 def _sparse(table: Tensor, batch: SparseBatch, name: str, pooling: Pooling) -> Tensor:
     counts = batch.counts
     if not isinstance(counts, dict) or name not in counts:
-        raise ShapeError(f"the batch has no counts of {name!r}: make it with collate(policy), {name} being (T,) ids from 0 on.")
+        raise ShapeError(
+            f"the batch has no counts of {name!r}: make it with collate(policy), {name} being (T,) ids from 0 on."
+        )
     row_offsets, columns, weights, row_ids = counts[name]
     match pooling:
         case Pooling.MAX:
