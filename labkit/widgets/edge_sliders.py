@@ -76,6 +76,17 @@ class EdgeSliders(W.VBox):
                 self._showing = False
             self.edges = tuple(edges)
 
+    def take(self, edges: Sequence[int], longest: int) -> None:
+        """Take edges that were set by hand elsewhere, and their number; no callback follows."""
+        with self._lock:
+            self.show(edges, longest)
+            self.edges_by = None
+            self._showing = True
+            try:
+                self.buckets.value = min(len(edges), MAX_BUCKETS)
+            finally:
+                self._showing = False
+
     def annotate(self, notes: Sequence[str]) -> None:
         """Write a short note behind each edge."""
         for i, row in enumerate(self._rows):
@@ -86,6 +97,8 @@ class EdgeSliders(W.VBox):
         self._changed()
 
     def _count_changed(self, change: Any) -> None:
+        if self._showing:
+            return
         self.edges_by = self.edges_by or EdgesBy.OPTIMAL  # edges set by hand cannot fit another number of buckets
         self._changed()
 
