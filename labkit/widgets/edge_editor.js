@@ -61,7 +61,8 @@ function render({ model, el }) {
   let width = 0;
   let room = [];
   let frame = 0;
-  let dirty = false;
+  let stale = false; // something changed since it was drawn
+  let dirty = false; // something changed since it was sent
   let sentAt = 0;
   let lateTimer = 0;
 
@@ -97,12 +98,19 @@ function render({ model, el }) {
     pump();
   };
 
+  // at once, and then once a frame while more changes come
   const schedule = () => {
-    if (!frame) frame = requestAnimationFrame(draw);
+    stale = true;
+    if (frame) return;
+    draw();
+    frame = requestAnimationFrame(() => {
+      frame = 0;
+      if (stale) schedule();
+    });
   };
 
   const draw = () => {
-    frame = 0;
+    stale = false;
     if (!width) return;
     const { edges, cap } = state.now;
     const figures = figuresOf(sums, edges, rules());

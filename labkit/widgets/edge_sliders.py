@@ -67,6 +67,8 @@ class EdgeSliders(W.VBox):
         with self._lock:
             self._showing = True
             try:
+                if self.edges_by is None:
+                    self.buckets.value = min(len(edges), MAX_BUCKETS)
                 for i, row in enumerate(self._rows):
                     row.layout.display = "" if i < len(edges) else "none"
                     if i < len(edges):
@@ -76,16 +78,10 @@ class EdgeSliders(W.VBox):
                 self._showing = False
             self.edges = tuple(edges)
 
-    def take(self, edges: Sequence[int], longest: int) -> None:
-        """Take edges that were set by hand elsewhere, and their number; no callback follows."""
+    def take(self, edges: Sequence[int]) -> None:
+        """Take edges that were set by hand elsewhere; ``show`` brings them into sight. No callback follows."""
         with self._lock:
-            self.show(edges, longest)
-            self.edges_by = None
-            self._showing = True
-            try:
-                self.buckets.value = min(len(edges), MAX_BUCKETS)
-            finally:
-                self._showing = False
+            self.edges, self.edges_by = tuple(edges), None
 
     def annotate(self, notes: Sequence[str]) -> None:
         """Write a short note behind each edge."""

@@ -32,7 +32,9 @@ function render({ model, el }) {
   el.append(box);
   let sort = null; // {column, down}
   const show = () => {
-    box.innerHTML = model.get("value");
+    const parts = model.get("base").split(/(?=<)/); // as sortable_table.py splits it
+    for (const [number, text] of Object.entries(model.get("patch"))) parts[number] = text;
+    box.innerHTML = parts.join("");
     sorted(box, sort);
   };
   const ask = (event) => {
@@ -49,9 +51,10 @@ function render({ model, el }) {
     if (event.key !== "Tab") event.stopPropagation(); // the notebook's own shortcuts
     ask(event);
   });
-  model.on("change:value", show);
+  const listen = (how) => ["change:base", "change:patch"].forEach((name) => model[how](name, show));
+  listen("on");
   show();
-  return () => model.off("change:value", show);
+  return () => listen("off");
 }
 
 export default { render };

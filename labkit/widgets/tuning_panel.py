@@ -147,10 +147,11 @@ class TuningPanel(W.VBox):
             self._worker.submit(_Request(self._seq, self.editor.seq, self._histogram, lineup))
 
     def _edited(self) -> None:
-        """Edges, and perhaps the cap, moved on the histogram: the twins follow."""
+        """Edges, and perhaps the cap, moved on the histogram: the twins follow when the hand rests."""
         with self._lock:
-            self.settings.take_cap(self.editor.max_length)
-            self.edges.take(self.editor.edges, self._histogram.max)
+            if self.editor.max_length != self.settings.max_length:
+                self.settings.take_cap(self.editor.max_length)
+            self.edges.take(self.editor.edges)
             self._enqueue()
 
     def _load(self) -> None:
@@ -174,7 +175,6 @@ class TuningPanel(W.VBox):
         self._optimum = self._best(request, board)
         edges = None if board.edges is None else board.edges.edges
         self.editor.answer(request.editor_seq, request.lineup, edges=edges, optimum=self._optimum)
-        self.edges.annotate(_notes(board, request.histogram))
         self.table.value = strategy_table(board.scores).html(request.seq)
         self.export.say("")  # what was saved is not what is shown any more
         if self._data_problem:
@@ -188,6 +188,11 @@ class TuningPanel(W.VBox):
         return self._optima.best(request.histogram, request.lineup, used) if used else None
 
     def _draw(self) -> None:
+        """Pictures, and the twin of the edges: when the hand rests."""
+        with self._lock:
+            if self._answered.seq == self._seq:
+                self.edges.show(self.edges.edges, self._histogram.max)
+        self.edges.annotate(_notes(self.board, self._answered.histogram))
         self.figures.draw(self.board, self._optimum)
 
     def _load_now(self, config: Config, title: str) -> None:
