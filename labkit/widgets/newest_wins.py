@@ -19,8 +19,8 @@ class NewestWins(Generic[_Request]):
 
     Args:
         work: answers a request; quick, on the path of a moving slider.
-        settle: what is too heavy for the path of a moving slider (pictures): once no request has come for ``quiet_s``, or
-            at once where somebody waits.
+        settle: what is too heavy for the path of a moving slider (pictures): once no request has come for
+            ``quiet_s``, or at once where somebody waits.
         fail: gets what ``work``, ``settle`` or an action raised.
         quiet_s: seconds without a request before ``settle`` is called.
     """

@@ -1,7 +1,7 @@
 """How quickly the screen answers, in a real JupyterLab in Chromium: ``make bench-ui`` prints the table and its bars.
 
-Times are taken in the page, from the input event to the changed number. One move at a time, so that nothing is coalesced,
-except in the flood. The machine is shared: medians and 95th percentiles, and the number of moves, are printed.
+Times are taken in the page, from the input event to the changed number. One move at a time, so that nothing is
+coalesced, except in the flood. Where the machine is shared, look at the medians and at the number of moves as well.
 """
 
 from __future__ import annotations
