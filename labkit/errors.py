@@ -47,3 +47,15 @@ class NotebookRunError(LabkitError, RuntimeError):
 
 class MissingPackageError(LabkitError, ImportError):
     """An optional package that is needed here is not installed; the message carries the install line."""
+
+
+class GpuError(LabkitError, ValueError):
+    """A GPU that the cost model does not know, or that cannot compute what was asked."""
+
+
+class CostError(LabkitError, ValueError):
+    """A step whose cost is not what the cost model can describe: the message names the op."""
+
+
+class DeviceError(LabkitError, RuntimeError):
+    """A device, its driver or its gauges, which are not there or cannot do what is asked of them."""

@@ -46,7 +46,8 @@ def _cells(outcome: Outcome) -> tuple[str, ...]:
 
 
 def bar_text(bar: Bar) -> str:
-    return f"<= {bar.most:g}x" if bar.unit is None else f"<= {quantity(bar.most, bar.unit)}"
+    sign = ">=" if bar.least else "<="
+    return f"{sign} {bar.limit:g}x" if bar.unit is None else f"{sign} {quantity(bar.limit, bar.unit)}"
 
 
 def quantity(value: float, unit: str) -> str:
