@@ -42,4 +42,5 @@ HEALTHCHECK --interval=30s --timeout=5s --start-period=30s --retries=3 \
 
 # Without JUPYTER_TOKEN, or with an empty one, the server makes up a token of its own: there is no way in without one.
 CMD ["jupyter", "lab", "--no-browser", "--ip=0.0.0.0", "--port=8888", "--ServerApp.port_retries=0", \
+     "--ServerApp.jpserver_extensions={'labkit.server_extension': True}", \
      "--LabApp.default_url=/lab/tree/01_tune_buckets.ipynb"]

@@ -14,6 +14,8 @@ PEERS_STAMP := .venv-peers/.setup-done
 TEST_TOOLS := chromium:chromium g++:g++ node:nodejs
 # Jupyter refuses to run as root unless told
 LAB_FLAGS := $(shell [ "$$(id -u)" = 0 ] && echo --allow-root)
+# small messages of widgets are sent at once
+NO_DELAY := --ServerApp.jpserver_extensions="{'labkit.server_extension': True}"
 # the plugin that asks about news and looks for updates
 QUIET_LAB := labextension disable --level=sys_prefix @jupyterlab/apputils-extension:announcements
 # notebooks are kept without outputs: they are saved when a person saves them, not every two minutes
@@ -56,7 +58,7 @@ setup-tests: setup ## install what only the tests need: Chromium, a C++ compiler
 	  || { echo "setup-tests: failed. Run: sudo $$install" >&2; exit 1; }
 
 lab: setup ## open JupyterLab on the tuning notebook (LAB_ARGS="--no-browser --port 8890" adds arguments)
-	$(BIN)/jupyter lab --LabApp.default_url=/lab/tree/$(NOTEBOOK) $(LAB_FLAGS) $(LAB_ARGS)
+	$(BIN)/jupyter lab --LabApp.default_url=/lab/tree/$(NOTEBOOK) $(NO_DELAY) $(LAB_FLAGS) $(LAB_ARGS)
 
 test: setup setup-tests test-lint test-unit test-notebooks test-browser ## run everything that needs no GPU, tier by tier
 	@echo "make test: passed all 4 tiers: lint, unit, notebooks, browser"

@@ -32,9 +32,11 @@ if TYPE_CHECKING:
     from labkit.batching.strategies import Strategy as Strategy
     from labkit.batching.what_if import WhatIf as WhatIf
     from labkit.batching.what_if import what_if as what_if
+    from labkit.bench.record import Record as Record
     from labkit.config import TunedConfig as TunedConfig
     from labkit.errors import ConfigError as ConfigError
     from labkit.errors import DataFileError as DataFileError
+    from labkit.errors import DeviceError as DeviceError
     from labkit.errors import EdgesError as EdgesError
     from labkit.errors import LabkitError as LabkitError
     from labkit.errors import LengthsError as LengthsError
@@ -43,12 +45,16 @@ if TYPE_CHECKING:
     from labkit.errors import NotebookRunError as NotebookRunError
     from labkit.errors import PolicyError as PolicyError
     from labkit.errors import ShapeError as ShapeError
+    from labkit.experiments.measure import measure as measure
     from labkit.interchange.files import read_edges as read_edges
     from labkit.interchange.files import write_edges as write_edges
     from labkit.interchange.foreign import EdgeFormat as EdgeFormat
     from labkit.interchange.foreign import ForeignEdges as ForeignEdges
     from labkit.jagged import Jagged as Jagged
+    from labkit.layouts import masks as masks
+    from labkit.layouts.checks import check_batch as check_batch
     from labkit.layouts.collate import collate as collate
+    from labkit.layouts.device_padding import pad_on_device as pad_on_device
     from labkit.layouts.packed import PackedBatch as PackedBatch
     from labkit.layouts.packed import PackedDataset as PackedDataset
     from labkit.layouts.packed import block_mask as block_mask
@@ -70,6 +76,7 @@ _ATTRIBUTES = {
     "BucketBatchSampler": "labkit.batching.sampler",
     "ConfigError": "labkit.errors",
     "DataFileError": "labkit.errors",
+    "DeviceError": "labkit.errors",
     "EdgeFormat": "labkit.interchange.foreign",
     "Edges": "labkit.batching.edges",
     "EdgesError": "labkit.errors",
@@ -90,6 +97,7 @@ _ATTRIBUTES = {
     "PackingFigures": "labkit.batching.pack_figures",
     "PieceIndex": "labkit.batching.pieces",
     "PolicyError": "labkit.errors",
+    "Record": "labkit.bench.record",
     "Remainder": "labkit.batching.dealing",
     "ShapeError": "labkit.errors",
     "Strategy": "labkit.batching.strategies",
@@ -99,10 +107,13 @@ _ATTRIBUTES = {
     "block_mask": "labkit.layouts.packed",
     "charge_of_capture": "labkit.batching.edge_charges",
     "charge_of_memory": "labkit.batching.edge_charges",
+    "check_batch": "labkit.layouts.checks",
     "collate": "labkit.layouts.collate",
     "load_lengths": "labkit.lengths.load",
+    "measure": "labkit.experiments.measure",
     "optimal_edges": "labkit.batching.edges",
     "optimal_edges_finite": "labkit.batching.finite_edges",
+    "pad_on_device": "labkit.layouts.device_padding",
     "plan_epoch": "labkit.batching.plan",
     "quantile_edges": "labkit.batching.edges",
     "quantile_p95_edges": "labkit.batching.edges",
@@ -114,6 +125,7 @@ _ATTRIBUTES = {
 _MODULES = {
     "costs": "labkit.batching.costs",
     "generate": "labkit.lengths.generate",
+    "masks": "labkit.layouts.masks",
     "presets": "labkit.lengths.presets",
 }
 

@@ -71,3 +71,15 @@ class KernelLaunchError(LabkitError, ValueError):
 
 class PtxError(LabkitError, RuntimeError):
     """A PTX program that does something wrong while it runs on the CPU, or that the PTX runner cannot run."""
+
+
+class GpuError(LabkitError, ValueError):
+    """A GPU that the cost model does not know, or that cannot compute what was asked."""
+
+
+class CostError(LabkitError, ValueError):
+    """A step whose cost is not what the cost model can describe: the message names the op."""
+
+
+class DeviceError(LabkitError, RuntimeError):
+    """A device, its driver or its gauges, which are not there or cannot do what is asked of them."""

@@ -59,3 +59,13 @@ def format_bytes(value: float) -> str:
         if abs(value) >= step * 0.999995:  # 999 999 would round to "1000.00 kB"
             return f"{value / step:.2f} {suffix}"
     return f"{value:.0f} B"
+
+
+def format_seconds(value: float) -> str:
+    """Write a duration with three significant digits: ``0.0123`` -> ``12.3 ms``; from 10 000 s on in full seconds."""
+    for step, unit in ((1, "s"), (1e-3, "ms"), (1e-6, "us")):
+        if abs(value) >= step * 0.9995:  # 999.6 ms would round to "1000 ms"
+            scaled = value / step
+            digits = 2 if abs(scaled) < 9.995 else 1 if abs(scaled) < 99.95 else 0
+            return f"{scaled:.{digits}f} {unit}"
+    return f"{value / 1e-9:.0f} ns"

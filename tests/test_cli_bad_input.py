@@ -124,7 +124,7 @@ HINT = "raise the last edge, set max_length, or choose overflow 'truncate' or 'd
             "--quantiles contradicts --edges-by: both decide on the bucket edges. Leave one out.",
         ),
         ("--user who", "'user' is for event tables (one row an event), and preset 'ml-100k' is none: leave it out."),
-        ("--gpus 3", "No such option: --gpus (Possible options: --edges, --user, --users)"),
+        ("--gpus 3", "No such option: --gpus (Possible options: --gpu, --user, --users)"),
         ("more", "Got unexpected extra argument(s) (more)"),
         ("--rows", "Option '--rows' requires an argument."),
     ],

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from labkit.units import GB, GIB, format_bytes, format_count, format_share, shown
+from labkit.units import GB, GIB, format_bytes, format_count, format_seconds, format_share, shown
 
 
 def test_the_two_giga_are_apart() -> None:
@@ -84,6 +84,23 @@ def test_a_share_between_the_extremes_never_reads_as_one(share: float) -> None:
 )
 def test_bytes_are_decimal(value: float, text: str) -> None:
     assert format_bytes(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0, "0 ns"),
+        (3e-8, "30 ns"),
+        (1.234e-6, "1.23 us"),
+        (0.0123, "12.3 ms"),
+        (0.9996, "1.00 s"),
+        (0.9994, "999 ms"),
+        (61.7, "61.7 s"),
+        (12_345, "12345 s"),
+    ],
+)
+def test_seconds_have_three_digits(value: float, text: str) -> None:
+    assert format_seconds(value) == text
 
 
 @given(st.integers(0, 10**15))

@@ -28,15 +28,23 @@ def expected_max(values: NDArray[np.int64], count_sums: NDArray[np.int64], rows:
     Cost: O(m), a handful of vectorized logarithms; well under a millisecond for 4096 lengths.
     Source: order statistics of sampling without replacement (hypergeometric).
     """
-    total = int(count_sums[-1])
-    first = int(np.searchsorted(count_sums, rows))  # below, fewer than `rows` sequences: the probability is 0
-    if rows == total or first == count_sums.size - 1:
-        return float(values[-1])
-    logs = _log_falling(count_sums[first:], rows)
-    at_most = np.exp(np.minimum(logs - logs[-1], 0.0))
+    first, at_most = law_of_max(count_sums, rows)
     # summation by parts: v_m - sum_i (v_{i+1} - v_i) P_i has no cancellation
     steps = np.diff(values[first:]).astype(np.float64)
     return float(values[-1]) - float(np.dot(steps, at_most[:-1]))
+
+
+def law_of_max(count_sums: NDArray[np.int64], rows: int) -> tuple[int, NDArray[np.float64]]:
+    """The first length i that can be the maximum of ``rows`` draws, and P(max <= v_j) for j = i .. m - 1, at last 1.
+
+    Cost: O(m).
+    """
+    total = int(count_sums[-1])
+    first = int(np.searchsorted(count_sums, rows))  # below, fewer than `rows` sequences: the probability is 0
+    if rows == total or first == count_sums.size - 1:
+        return count_sums.size - 1, np.ones(1)
+    logs = _log_falling(count_sums[first:], rows)
+    return first, np.exp(np.minimum(logs - logs[-1], 0.0))
 
 
 def _log_falling(n: NDArray[np.int64], r: int) -> NDArray[np.float64]:

@@ -53,6 +53,8 @@ def what_if(
     length_multiple: given.LengthMultiple = None,
     capacity: given.Capacity = None,
     max_sequences_per_pack: given.MaxSequencesPerPack = None,
+    model: given.ModelKey = None,
+    gpu: given.GpuName = None,
     user: given.User = None,
     users: given.Users = None,
     as_json: given.AsJson = False,
@@ -60,11 +62,12 @@ def what_if(
     """What every strategy costs on these lengths, side by side.
 
     LENGTHS may be a tuned JSON: its histogram is scored, and its settings take the place of the defaults. So do its
-    edges, unless one of --edges, --edges-by, --quantiles, --buckets is given.
+    edges, unless one of --edges, --edges-by, --quantiles, --buckets is given. With --model, launches, kernels and peak
+    memory are modelled too, and with --gpu the time of an epoch and what rules it.
     """
     from labkit.experiments.source import open_source, open_tuned
     from labkit.experiments.what_if_report import report
-    from labkit.experiments.what_if_run import lineup_of, run
+    from labkit.experiments.what_if_run import lineup_of, model_choice, run
     from labkit.views.what_if_text import what_if_text
 
     settings = {
@@ -86,10 +89,12 @@ def what_if(
         "max_sequences_per_pack": max_sequences_per_pack,
     }
     lineup_of(settings)  # contradictions come before a long read
+    choice = model_choice(model, gpu)
     tuned = open_tuned(lengths, user, users)
     histogram = open_source(lengths if tuned is None else tuned.length_histogram, user, users)
-    scored = run(histogram, settings, strategy or tuple(Strategy), None if tuned is None else tuned.batch_policy)
-    _print(as_json, lambda: report(histogram, scored.what_ifs), lambda: what_if_text(scored))
+    policy = None if tuned is None else tuned.batch_policy
+    scored = run(histogram, settings, strategy or tuple(Strategy), policy, choice)
+    _print(as_json, lambda: report(histogram, scored.what_ifs, scored.modelled), lambda: what_if_text(scored))
 
 
 @app.command()

@@ -13,6 +13,8 @@ from typing import Annotated
 import typer
 
 from labkit.cli import edge_commands as _edge_commands  # noqa: F401  registers its commands
+from labkit.cli import measure_command as _measure_command  # noqa: F401  likewise
+from labkit.cli import profile_command as _profile_command  # noqa: F401  likewise
 from labkit.cli.commands import app
 from labkit.cli.options import joined_pairs
 from labkit.errors import LabkitError, LengthsWarning, NotebookRunError

@@ -14,6 +14,7 @@ from labkit.batching.strategies import Strategy
 from labkit.errors import NotebookError
 from labkit.experiments.lineup import EdgesBy
 from labkit.interchange.foreign import EdgeFormat
+from labkit.models.registry import Model
 from labkit.units import shown
 
 _E = TypeVar("_E", bound=StrEnum)
@@ -110,6 +111,8 @@ OversizeBy = Annotated[Oversize | None, _choice("oversize", "Widths above the to
 Padding = Annotated[PadTo | None, _choice("pad-to", "Width of a batch of a bucket. [edge]", PadTo)]
 RowMultiple = Annotated[int | None, _parsed("row-multiple", "Round a bucket's rows down to a multiple. [1]")]
 Capacity = Annotated[int | None, _parsed("capacity", "Slots of a pack. [longest after the cap]")]
+ModelKey = Annotated[Model | None, _choice("model", "Model the launches and memory of a training step too.", Model)]
+GpuName = Annotated[str | None, _parsed("gpu", "Model the time on this GPU, such as H100; needs --model.", str, "NAME")]
 MaxSequencesPerPack = Annotated[int | None, _parsed("max-sequences-per-pack", "Most sequences of a pack. [no limit]")]
 
 # tune

@@ -7,12 +7,17 @@ import platform
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from importlib import import_module, metadata
 
+from labkit.errors import DeviceError
+from labkit.gpu.nvml import GpuDevice, NvmlSession
+from labkit.gpu.nvml_readings import GpuGauges
 from labkit.units import GIB
 
 _GPU_EXTRA = "pip install 'labkit[gpu]'"
+_SEE_A_CARD = "name a card in CUDA_VISIBLE_DEVICES, and in a container start it with --gpus all"
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,21 +137,43 @@ def _nvrtc() -> Iterator[Check]:
 
 
 def _driver() -> Iterator[Check]:
-    def look() -> str:
-        nvml = import_module("pynvml")
-        nvml.nvmlInit()
-        try:
-            driver, many = nvml.nvmlSystemGetDriverVersion(), nvml.nvmlDeviceGetCount()
-            handles = [nvml.nvmlDeviceGetHandleByIndex(i) for i in range(many)]
-            names = [
-                f"{nvml.nvmlDeviceGetName(h)} ({nvml.nvmlDeviceGetMemoryInfo(h).total / GIB:.0f} GiB)" for h in handles
-            ]
-        finally:
-            nvml.nvmlShutdown()
-        return f"driver {driver}: {', '.join(names) or 'no GPU'}"
+    """The driver, then a line a card."""
+    needed_for = "GPUs and their gauges (NVML)"
+    try:
+        session = NvmlSession()
+    except DeviceError as error:
+        reason, _, fix = str(error).rstrip(".").partition(". ")
+        yield Check("NVIDIA driver", False, None, needed_for, reason, fix)
+        return
+    with session:
+        yield _devices(session, needed_for)
+        for device in session.devices:
+            yield Check(f"cuda:{device.index}", True, _device_text(session, device), "measuring on it")
 
-    fix = "install the NVIDIA driver, and in a container start it with --gpus all"
-    yield _attempt("NVIDIA driver", "GPUs and their gauges (NVML)", fix, look)
+
+def _devices(session: NvmlSession, needed_for: str) -> Check:
+    """What the driver shows to this process; what CUDA_VISIBLE_DEVICES leaves out is said."""
+    many = len(session.devices)
+    parts = [f"driver {session.driver.value or session.driver.reason}", f"{many} device{'' if many == 1 else 's'}"]
+    if session.hidden:
+        names = os.environ.get("CUDA_VISIBLE_DEVICES")
+        by = "MIG mode" if names is None else f"CUDA_VISIBLE_DEVICES={names}"
+        parts.append(f"{session.hidden} hidden by {by}")
+    found = ", ".join((*parts, *session.notes))
+    if many:
+        return Check("NVIDIA driver", True, found, needed_for)
+    return Check("NVIDIA driver", False, None, needed_for, f"{found}: no GPU for this process", _SEE_A_CARD)
+
+
+def _device_text(session: NvmlSession, device: GpuDevice) -> str:
+    """Name, memory, MIG, and what its utilization will be."""
+    with closing(GpuGauges(session, device)) as gauges:
+        memory = gauges.read().device_total_bytes
+        size = f"{memory.value / GIB:.0f} GiB" if memory.value is not None else f"memory unknown: {memory.reason}"
+        kind = "MIG instance, " if device.instance is not None else ""
+        gpm = gauges.gpm.reason
+    active = "SM-active (GPM)" if gpm is None else f"time-active ({gpm})"
+    return f"{device.name} ({size}), {kind}utilization as {active}"
 
 
 def _tools() -> Iterator[Check]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from labkit.batching.edges import Edges
 from labkit.batching.group_figures import GroupFigures
@@ -12,6 +12,7 @@ from labkit.batching.strategies import STRATEGIES, Batching, Strategy
 from labkit.batching.what_if import WhatIf, what_if
 from labkit.errors import LabkitError
 from labkit.experiments.lineup import Lineup
+from labkit.experiments.what_if_model import ModelChoice, Modelled, modelled
 from labkit.lengths.histogram import LengthHistogram
 
 
@@ -24,12 +25,14 @@ class Score:
         policy: what it would run; None where the settings make no valid policy.
         what_if: its figures; None with ``error``.
         error: one line with the number and the fix; None with ``what_if``.
+        modelled: what the chosen model and GPU add; None where none was chosen, or there are no figures.
     """
 
     strategy: Strategy
     policy: BatchPolicy | None
     what_if: WhatIf | None
     error: str | None
+    modelled: Modelled | None = None
 
     @property
     def slots_per_event(self) -> float:
@@ -46,10 +49,12 @@ class Scoreboard:
     Attributes:
         edges: the bucket edges that were used; None where no bucket strategy was asked for or none were found.
         scores: one a strategy, in the order asked.
+        choice: the model and GPU; None: none was chosen.
     """
 
     edges: Edges | None
     scores: tuple[Score, ...]
+    choice: ModelChoice | None = None
 
     def __getitem__(self, strategy: Strategy) -> Score:
         """The score of one strategy."""
@@ -62,15 +67,22 @@ class Scoreboard:
         return next((w.groups for w in fits if w is not None), ())
 
 
-def score(histogram: LengthHistogram, lineup: Lineup, strategies: Iterable[Strategy] = tuple(Strategy)) -> Scoreboard:
+def score(
+    histogram: LengthHistogram,
+    lineup: Lineup,
+    strategies: Iterable[Strategy] = tuple(Strategy),
+    choice: ModelChoice | None = None,
+) -> Scoreboard:
     """Score the strategies of a lineup; one that does not fit does not stop the others.
 
     Args:
         histogram: of the data set.
         lineup: settings for all.
         strategies: those to score, in this order.
+        choice: a model, perhaps for a GPU, whose figures are added.
 
-    Cost: that of the edges (once), and O(m) a strategy; a few milliseconds for 4096 distinct lengths.
+    Cost: that of the edges (once), and O(m) a strategy; a few milliseconds for 4096 distinct lengths, and a few more
+        for the figures of a model that was traced before.
     """
     keys = tuple(strategies)
     edges: Edges | None = None
@@ -80,7 +92,16 @@ def score(histogram: LengthHistogram, lineup: Lineup, strategies: Iterable[Strat
             edges = lineup.edges(histogram)
         except LabkitError as error:
             problem = str(error)
-    return Scoreboard(edges, tuple(_score(histogram, lineup, key, edges, problem) for key in keys))
+    scores = (_score(histogram, lineup, key, edges, problem) for key in keys)
+    if choice is None:
+        return Scoreboard(edges, tuple(scores))
+    return Scoreboard(edges, tuple(_with_model(s, histogram, choice) for s in scores), choice)
+
+
+def _with_model(found: Score, histogram: LengthHistogram, choice: ModelChoice) -> Score:
+    if found.what_if is None:
+        return found
+    return replace(found, modelled=modelled(found.what_if, histogram, choice))
 
 
 def _score(histogram: LengthHistogram, lineup: Lineup, key: Strategy, edges: Edges | None, problem: str) -> Score:

@@ -9,39 +9,37 @@ from typing import Any
 import numpy as np
 
 from labkit.batching.what_if import FIGURES, WhatIf
+from labkit.experiments.what_if_model import NEEDS_A_MODEL, Modelled
 from labkit.lengths.histogram import LengthHistogram
 from labkit.provenance import Origin
 
 _PACKS_NOTHING = "does not apply: this strategy packs no sequences together"
-_NEEDS_A_MODEL = "needs a model: lengths and a policy do not tell it"
 
 #: Fields that apply to packed sequences alone, and why they are null elsewhere.
 OF_PACKS = {"packs": _PACKS_NOTHING, "packing": _PACKS_NOTHING}
 
-#: Fields that cannot be known here, and why.
-UNKNOWN = {
-    "launches": _NEEDS_A_MODEL,
-    "kernels": _NEEDS_A_MODEL,
-    "peak_bytes": _NEEDS_A_MODEL,
-    "time_s": _NEEDS_A_MODEL,
-    "utilization": _NEEDS_A_MODEL,
-}
+#: Fields that cannot be known without a model, and why.
+UNKNOWN = Modelled.nothing(NEEDS_A_MODEL)
 
 
-def report(histogram: LengthHistogram, what_ifs: Iterable[WhatIf]) -> dict[str, Any]:
+def report(
+    histogram: LengthHistogram, what_ifs: Iterable[WhatIf], modelled: Iterable[Modelled] | None = None
+) -> dict[str, Any]:
     """The whole JSON: the data set, the bucket edges that the policies share, and a record a strategy.
 
     Args:
         histogram: of the data set.
         what_ifs: results on it; ``bucket_edges`` are those of the first with buckets, null where there is none.
+        modelled: what a model adds to each; None: no model was chosen.
     """
     scored = tuple(what_ifs)
+    of_model = [UNKNOWN] * len(scored) if modelled is None else list(modelled)
     edges = (s.policy.bucket_edges for s in scored if "bucket_edges" in s.policy.spec.fields)
     found = next(edges, None)
     return {
         "lengths": lengths_record(histogram),
         "bucket_edges": None if found is None else list(found),
-        "strategies": [strategy_record(s) for s in scored],
+        "strategies": [strategy_record(s, m) for s, m in zip(scored, of_model, strict=True)],
     }
 
 
@@ -56,14 +54,21 @@ def lengths_record(histogram: LengthHistogram) -> dict[str, Any]:
     }
 
 
-def strategy_record(scored: WhatIf) -> dict[str, Any]:
+def strategy_record(scored: WhatIf, modelled: Modelled = UNKNOWN) -> dict[str, Any]:
     """One strategy as plain JSON types: every figure, its origin and, where it is not exact or not there, the reason.
 
     Returns:
         ``strategy``, ``policy``, the figures, ``packs`` and ``packing`` (the figures of packs, null where nothing is
-        packed), those that cannot be known as None; ``provenance`` has an entry for every figure that is there,
-        ``reason`` one for every figure that is not, and for those that need a word.
+        packed), those of a model and ``bound`` (compute, bandwidth or launch), which are None where they do not exist;
+        ``provenance`` has an entry for every figure that is there, ``reason`` one for every figure that is not, and for
+        those that need a word.
     """
+    of_model = {name: _plain(figure.value) for name, figure in modelled.figures.items()}
+    origins = {name: str(figure.origin) for name, figure in modelled.figures.items() if figure.origin is not None}
+    reasons = {name: figure.reason for name, figure in modelled.figures.items() if figure.reason is not None}
+    bound = None if modelled.bound is None else str(modelled.bound)
+    if bound is not None:
+        origins["bound"] = str(Origin.MODELLED)
     packing = None if scored.packing is None else asdict(scored.packing)
     exact = {} if packing is None else {"packing": str(Origin.EXACT)}
     return {
@@ -72,9 +77,15 @@ def strategy_record(scored: WhatIf) -> dict[str, Any]:
         **{name: _plain(getattr(scored, name)) for name in FIGURES},
         "packs": scored.packs,
         "packing": packing,
-        **dict.fromkeys(UNKNOWN),
-        "provenance": {**{name: str(origin) for name, origin in scored.provenance.items()}, **exact},
-        "reason": {**scored.reason, **(OF_PACKS if packing is None else {}), **UNKNOWN},
+        **of_model,
+        "bound": bound,
+        "provenance": {**{name: str(origin) for name, origin in scored.provenance.items()}, **exact, **origins},
+        "reason": {
+            **scored.reason,
+            **(OF_PACKS if packing is None else {}),
+            **reasons,
+            "bound": modelled.bound_reason,
+        },
     }
 
 

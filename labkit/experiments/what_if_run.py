@@ -11,9 +11,13 @@ from labkit.batching.edges import Edges
 from labkit.batching.policy import BatchPolicy, Overflow
 from labkit.batching.strategies import STRATEGIES, Batching, Strategy
 from labkit.batching.what_if import WhatIf, what_if
+from labkit.cost.devices import gpu
 from labkit.errors import EdgesError, PolicyError
 from labkit.experiments.lineup import EdgesBy, Lineup
+from labkit.experiments.what_if_model import ModelChoice, Modelled, modelled, refuse_if_none_fits
 from labkit.lengths.histogram import LengthHistogram
+from labkit.models.registry import Model, model_spec
+from labkit.units import shown
 
 _EDGE_SETTINGS = ("buckets", "edges_by", "quantiles", "bucket_edges", "edge_cost")
 
@@ -30,12 +34,16 @@ class Scored:
         lineup: the settings.
         edges: the bucket edges and how they were found; None where no strategy asked for has buckets.
         what_ifs: a result a strategy.
+        choice: the model and GPU; None: none was chosen.
+        modelled: what they add to each result; None likewise.
     """
 
     histogram: LengthHistogram
     lineup: Lineup
     edges: Edges | None
     what_ifs: tuple[WhatIf, ...]
+    choice: ModelChoice | None = None
+    modelled: tuple[Modelled, ...] | None = None
 
 
 def run(
@@ -43,6 +51,7 @@ def run(
     settings: Mapping[str, Any],
     strategies: Iterable[Strategy] = tuple(Strategy),
     tuned: BatchPolicy | None = None,
+    choice: ModelChoice | None = None,
 ) -> Scored:
     """Score the strategies under the same settings.
 
@@ -52,9 +61,11 @@ def run(
         strategies: those to score.
         tuned: a policy whose settings take the place of the defaults, its edges too unless ``settings`` has any way
             to find edges; its own strategy is scored exactly as tuned where ``settings`` are empty.
+        choice: a model, perhaps for a GPU, whose figures are added. A strategy that it does not take says so.
 
     Raises:
-        PolicyError, EdgesError: a setting that one of these strategies uses is wrong, or does not fit the lengths.
+        PolicyError, EdgesError: a setting that one of these strategies uses is wrong, or does not fit the lengths; the
+            model takes none of the strategies.
     """
     lineup = lineup_of(settings, tuned)
     keys = tuple(strategies)
@@ -66,7 +77,26 @@ def run(
     has_buckets = any(STRATEGIES[key].batching is Batching.BUCKETS for key in keys)
     edges = lineup.edges(histogram) if has_buckets else None
     policies = (_as_tuned(lineup.policy(key, edges), tuned) for key in keys)
-    return Scored(histogram, lineup, edges, tuple(what_if(histogram, policy) for policy in policies))
+    what_ifs = tuple(what_if(histogram, policy) for policy in policies)
+    if choice is None:
+        return Scored(histogram, lineup, edges, what_ifs)
+    found = tuple(modelled(w, histogram, choice) for w in what_ifs)
+    refuse_if_none_fits(found)
+    return Scored(histogram, lineup, edges, what_ifs, choice, found)
+
+
+def model_choice(model: Model | str | None, gpu_name: str | None) -> ModelChoice | None:
+    """What ``--model`` and ``--gpu`` ask for.
+
+    Raises:
+        PolicyError: a GPU without a model, or a model that does not exist.
+        GpuError: a GPU that is not in the table.
+    """
+    if model is None:
+        if gpu_name is not None:
+            raise PolicyError(f"--gpu {shown(gpu_name)} needs a model to run there: add --model {'|'.join(Model)}.")
+        return None
+    return ModelChoice(model_spec(model).model, None if gpu_name is None else gpu(gpu_name))
 
 
 def lineup_of(settings: Mapping[str, Any], tuned: BatchPolicy | None = None) -> Lineup:

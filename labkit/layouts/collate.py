@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,25 +17,12 @@ from labkit.batching.strategies import Layout
 from labkit.errors import PolicyError
 from labkit.layouts.batch_shapes import BatchShape, BatchShapes
 from labkit.layouts.features import UNNAMED, Feature, Samples, bits, read_samples
+from labkit.layouts.jagged_batch import JaggedBatch as JaggedBatch
 from labkit.layouts.packed_collate import PackedCollate
+from labkit.layouts.packed_rnn import PackedSequenceBatch, pack_jagged
 from labkit.layouts.padded import PaddedBatch, pad_feature, valid_slots
+from labkit.layouts.sparse import SparseBatch, sparse_batch
 from labkit.lengths.histogram import LengthHistogram
-
-
-class JaggedBatch(NamedTuple):
-    """A batch as rows end to end: no padding.
-
-        values a b c d e    offsets 0 2 5 5    rows 2 (and a ghost row)
-
-    Attributes:
-        values: (T,) or (T, D); for samples with named fields a dict of them, fixed-size fields being (R, ...).
-        offsets: (R + 1,) int64; ghost rows are empty.
-        rows: real rows; the R - rows ghost rows come last.
-    """
-
-    values: Tensor | dict[str, Tensor]
-    offsets: Tensor
-    rows: int
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -44,7 +31,7 @@ class Collate:
 
     Attributes:
         shapes: what the policy says about the shape of its batches.
-        layout: padded or jagged.
+        layout: padded, jagged, packed sequence or sparse.
         padding_value: written to padding slots.
         sequences: fields with one entry an event; None: every field with at least one dimension.
     """
@@ -59,20 +46,33 @@ class Collate:
         """The policy whose batches it takes."""
         return self.shapes.policy
 
-    def __call__(self, samples: Sequence[Any]) -> PaddedBatch | JaggedBatch:
+    def __call__(self, samples: Sequence[Any]) -> PaddedBatch | JaggedBatch | PackedSequenceBatch | SparseBatch:
         """Turn the samples of one batch into tensors; see ``collate``."""
-        if not len(samples):
-            raise PolicyError("batch of 0 rows: no policy makes one. Use BucketBatchSampler with the same policy.")
-        read = read_samples(samples, self.sequences)
-        shape = self.shapes.of_batch(read.lengths)
+        read, shape = self.planned(samples)
         lengths = np.zeros(shape.rows, dtype=np.int64)
         lengths[: len(samples)] = shape.kept
         if self.layout is Layout.PADDED:
             kept = torch.from_numpy(lengths)
             return PaddedBatch(self._values(read, shape), kept, valid_slots(kept, shape.width), len(samples))
+        if self.layout is Layout.PACKED_SEQUENCE:
+            fixed = tuple(read.fixed)
+            return pack_jagged(self._values(read, shape), torch.from_numpy(lengths), rows=len(samples), fixed=fixed)
         offsets = torch.zeros(shape.rows + 1, dtype=torch.int64)
         np.cumsum(lengths, out=offsets.numpy()[1:])
-        return JaggedBatch(self._values(read, shape), offsets, len(samples))
+        jagged = JaggedBatch(self._values(read, shape), offsets, len(samples), int(lengths.max()))
+        return sparse_batch(jagged, tuple(read.sequences)) if self.layout is Layout.SPARSE else jagged
+
+    def planned(self, samples: Sequence[Any]) -> tuple[Samples, BatchShape]:
+        """Read the samples of one batch, and find the shape that the policy planned for them.
+
+        Raises:
+            PolicyError: a batch that the policy does not make.
+            ShapeError: samples that do not fit together.
+        """
+        if not len(samples):
+            raise PolicyError("batch of 0 rows: no policy makes one. Use BucketBatchSampler with the same policy.")
+        read = read_samples(samples, self.sequences)
+        return read, self.shapes.of_batch(read.lengths)
 
     def _values(self, read: Samples, shape: BatchShape) -> Tensor | dict[str, Tensor]:
         fields = {name: self._sequence(name, feature, shape) for name, feature in read.sequences.items()}
@@ -84,10 +84,10 @@ class Collate:
         kept = shape.kept.tolist()
         if self.layout is Layout.PADDED:
             return pad_feature(feature, kept, (shape.rows, shape.width), padding_value=self.padding_value, name=name)
-        return _end_to_end(feature, kept)
+        return end_to_end(feature, kept)
 
 
-def _end_to_end(feature: Feature, kept: list[int]) -> Tensor:
+def end_to_end(feature: Feature, kept: list[int]) -> Tensor:
     """(T,) or (T, D): the most recent ``kept[b]`` events of each row. Cost: one allocation, one slice copy a row."""
     values = torch.empty((sum(kept), *feature.tail), dtype=feature.dtype)
     parts = [row[len(row) - n :] for row, n in zip(feature.rows, kept, strict=True) if n]
@@ -119,7 +119,7 @@ def collate(
 
     Args:
         policy: the one that the batch sampler runs.
-        layout: ``padded``, ``jagged`` or ``packed_rows``; None: that of the strategy.
+        layout: ``padded``, ``jagged``, ``packed_rows``, ``packed_sequence`` or ``sparse``; None: that of the strategy.
         histogram: of the data set, or its (N,) lengths. Needed where shapes depend on it: ``pad_max``, ``pad_recent``
             without ``max_length``, ``packed`` without ``capacity``, static shapes without ``drop_last``. Given, the
             policy is checked against it now.
@@ -127,8 +127,9 @@ def collate(
         sequences: names of the fields with one entry an event; None: every field with at least one dimension.
 
     Returns:
-        A callable: samples -> ``PaddedBatch`` or ``JaggedBatch``; of ``packed``, whose samples come from a
-        ``PackedDataset``: -> ``PackedBatch``.
+        A callable: samples -> ``PaddedBatch``, ``JaggedBatch``, ``PackedSequenceBatch`` or ``SparseBatch``; of
+        ``packed``, whose samples come from a ``PackedDataset``: -> ``PackedBatch``. ``pad_on_device`` makes of it one
+        that leaves the padding to the device.
 
     Raises:
         PolicyError: a layout that the strategy cannot have, a missing histogram, a policy that does not fit it; when
@@ -147,15 +148,13 @@ def collate(
 
 
 def _layout(policy: BatchPolicy, layout: Layout | str | None) -> Layout:
-    """The layout asked for, by default that of the strategy, if there is one and it has it."""
+    """The layout asked for, by default that of the strategy, if its batches can have it."""
     own = policy.spec.layout
     possible = _POSSIBLE[own]
     chosen = own if layout is None else choice("layout", layout, Layout)
     if chosen in possible:
         return chosen
     names = " or ".join(f"layout='{name}'" for name in possible)
-    if chosen is own:
-        raise PolicyError(f"collate has no layout {own} for {policy.strategy}: use {names}, the same batches.")
     why = ""
     if chosen is Layout.PADDED:
         filled = "packs" if own is Layout.PACKED_ROWS else "real events"
@@ -170,8 +169,8 @@ _POSSIBLE = {
     Layout.PADDED: (Layout.PADDED, Layout.JAGGED),
     Layout.JAGGED: (Layout.JAGGED,),
     Layout.PACKED_ROWS: (Layout.PACKED_ROWS,),
-    Layout.PACKED_SEQUENCE: (Layout.JAGGED,),
-    Layout.SPARSE: (Layout.JAGGED,),
+    Layout.PACKED_SEQUENCE: (Layout.PACKED_SEQUENCE, Layout.JAGGED),
+    Layout.SPARSE: (Layout.SPARSE, Layout.JAGGED),
 }
 
 

@@ -101,8 +101,10 @@ def _by_field(samples: Sequence[Any]) -> dict[str, list[_Value]]:
 
 
 def _array(value: Any, name: str) -> _Value:
+    if isinstance(value, np.ndarray):
+        return _Value(value, _torch_dtype(value.dtype, name), plain=False)
     if isinstance(value, Tensor):
-        if value.device.type != "cpu":
+        if not value.is_cpu:
             raise ShapeError(
                 f"{name} is on {value.device}: samples must be on the CPU. Move the batch, not the samples."
             )
@@ -157,7 +159,7 @@ def _aligned_lengths(features: dict[str, Feature]) -> NDArray[np.int64]:
 
 def bits(tensor: Tensor) -> NDArray[Any]:
     """A NumPy view of a CPU tensor's memory; types that NumPy lacks (bfloat16) as integers of the same size."""
-    tensor = tensor.detach()
+    tensor = tensor.detach() if tensor.requires_grad else tensor
     stand_in = _stand_in(tensor.dtype)
     view: NDArray[Any] = (tensor if stand_in is None else tensor.view(stand_in)).numpy()
     return view

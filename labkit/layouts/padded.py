@@ -14,6 +14,7 @@ from labkit.batching.fields import whole_number
 from labkit.errors import ShapeError
 from labkit.jagged import Jagged
 from labkit.layouts.features import Feature, bits
+from labkit.layouts.segments import row_ids
 
 
 class PaddedBatch(NamedTuple):
@@ -59,20 +60,40 @@ def to_padded(jagged: Jagged, length: int, *, padding_value: float = 0) -> Tenso
         PolicyError: ``length`` < 1 or not whole.
         ShapeError: a padding value that the dtype cannot hold.
 
-    Cost: reads and writes B*L*D elements; no host synchronization.
+    Cost: writes B*L*D elements and copies T*D; no host synchronization.
     Source: same semantics as FBGEMM jagged_to_padded_dense, except that the oldest events are cut.
     """
     length = whole_number("length", length)
     values, offsets = _tensor(jagged.values), _tensor(jagged.offsets)
     fill = fill_value(padding_value, values.dtype, "values")
-    if not len(values):  # nothing to index
-        return values.new_full((len(jagged), length, *values.shape[1:]), fill)
-    kept = (offsets[1:] - offsets[:-1]).clamp(max=length)
-    slots = torch.arange(length, device=values.device)
-    valid = slots < kept[:, None]
-    padded = values[((offsets[1:] - kept)[:, None] + slots).clamp(max=len(values) - 1)]
-    valid = valid if values.ndim == 1 else valid[..., None]
-    return padded.masked_fill_(~valid, fill) if not padded.requires_grad else padded.masked_fill(~valid, fill)
+    rows = len(jagged)
+    first = (offsets[1:] - length).clamp(min=offsets[:-1])  # of each row, the first event that is kept
+    own = row_ids(offsets, len(values))
+    event = torch.arange(len(values), device=values.device)
+    slots = torch.where(event < first[own], rows * length, own * length + event - first[own])
+    cells = values.new_full((rows * length + 1, *values.shape[1:]), fill)  # the last one takes what is cut
+    return cells.index_copy_(0, slots, values)[:-1].view(rows, length, *values.shape[1:])
+
+
+def pad_rows(values: Tensor, offsets: Tensor, shape: tuple[int, int], *, padding_value: float = 0) -> Tensor:
+    """Copy rows that all fit into a rectangle, on the device that they are on.
+
+    Args:
+        values: (T,) or (T, D).
+        offsets: (R + 1,) int64, no row longer than L: nothing checks that here, it was planned.
+        shape: (R, L).
+        padding_value: written to the padding slots.
+
+    Returns:
+        (R, L) or (R, L, D); a new tensor.
+
+    Cost: writes R*L*D elements and copies T*D; no host synchronization.
+    """
+    rows, width = shape
+    shift = torch.arange(rows, device=offsets.device) * width - offsets[:-1]
+    slots = torch.arange(len(values), device=values.device) + shift[row_ids(offsets, len(values))]
+    cells = values.new_full((rows * width, *values.shape[1:]), padding_value)
+    return cells.index_copy_(0, slots, values).view(rows, width, *values.shape[1:])
 
 
 def pad_feature(

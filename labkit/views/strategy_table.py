@@ -9,17 +9,12 @@ from dataclasses import dataclass
 from labkit.batching.strategies import STRATEGIES
 from labkit.batching.what_if import WhatIf
 from labkit.experiments.scores import Score
+from labkit.experiments.what_if_model import ModelChoice
 from labkit.provenance import Origin
+from labkit.views.badges import BADGES as BADGES
 from labkit.views.columns import COLUMNS, Column
+from labkit.views.modelled_columns import best_of, modelled_cell, modelled_columns, modelled_text
 from labkit.views.pack_line import pack_line
-
-#: Badge of each origin, and what the legend says of it.
-BADGES: dict[Origin, tuple[str, str]] = {
-    Origin.EXACT: ("e", "exact: arithmetic on these lengths"),
-    Origin.MODELLED: ("m", "modelled: an estimate or a bound (hover for which)"),
-    Origin.MEASURED: ("✓", "measured: on this device, now"),
-    Origin.RECORDED: ("r", "recorded: a stored run"),
-}
 
 #: Style of every table of the lab.
 STYLE = """
@@ -61,19 +56,24 @@ class StrategyTable:
 
     Attributes:
         scores: one a row, in the order to show.
+        choice: the model and GPU whose figures the scores have; None: none was chosen.
     """
 
     scores: tuple[Score, ...]
+    choice: ModelChoice | None = None
 
     def _repr_html_(self) -> str:
         return self.html()
 
     def html(self, seq: int = 0) -> str:
         """The table as HTML; ``seq`` is echoed in ``data-seq``, so that a reader knows which request it answers."""
-        best = _best(self.scores)
-        head = "".join(f'<th title="{html.escape(c.tip)}">{c.header}</th>' for c in COLUMNS)
-        body = "".join(_row(s, best) for s in self.scores)
+        best, added = _best(self.scores), modelled_columns(self.choice)
+        best_modelled = best_of(added, [s.modelled for s in self.scores if s.modelled is not None])
+        titles = [(c.header, c.tip) for c in COLUMNS] + [(c.header, c.tip) for c in added]
+        head = "".join(f'<th title="{html.escape(tip)}">{header}</th>' for header, tip in titles)
+        body = "".join(_row(s, best, [modelled_cell(s.modelled, c, best_modelled) for c in added]) for s in self.scores)
         shown = {w.provenance[c.figure] for s in self.scores if (w := s.what_if) is not None for c in COLUMNS}
+        shown |= {Origin.MODELLED} if added else set()
         legend = " &nbsp; ".join(
             f'<sup class="{o}">{mark}</sup> {text}' for o, (mark, text) in BADGES.items() if o in shown
         )
@@ -85,15 +85,17 @@ class StrategyTable:
 
     def __repr__(self) -> str:
         """Aligned text; ``~`` marks a modelled number."""
-        rows = [["strategy", *(c.header for c in COLUMNS)]]
-        notes = []
+        added = modelled_columns(self.choice)
+        rows = [["strategy", *(c.header for c in COLUMNS), *(c.header for c in added)]]
+        notes = [] if self.choice is None else [f"modelled: {self.choice.title}"]
         for s in self.scores:
             if s.what_if is None:
                 notes.append(f"{s.strategy}: {s.error}")
                 continue
             if line := pack_line(s.what_if):
                 notes.append(f"{s.strategy}: {line}")
-            rows.append([str(s.strategy), *(_mark(s.what_if, c) + c.text(c.value(s.what_if)) for c in COLUMNS)])
+            cells = [_mark(s.what_if, c) + c.text(c.value(s.what_if)) for c in COLUMNS]
+            rows.append([str(s.strategy), *cells, *(modelled_text(s.modelled, c) for c in added)])
         widths = [max(len(r[i]) for r in rows) for i in range(len(rows[0]))]
         lines = [
             "  ".join(x.ljust(w) if i == 0 else x.rjust(w) for i, (x, w) in enumerate(zip(r, widths, strict=True)))
@@ -102,9 +104,9 @@ class StrategyTable:
         return "\n".join([*lines, "~ modelled (an estimate or a bound); all other numbers are exact", *notes])
 
 
-def strategy_table(scores: Sequence[Score]) -> StrategyTable:
-    """Scores as a table for a notebook, a widget or a terminal."""
-    return StrategyTable(tuple(scores))
+def strategy_table(scores: Sequence[Score], choice: ModelChoice | None = None) -> StrategyTable:
+    """Scores as a table for a notebook, a widget or a terminal; ``choice`` as the scores were made with."""
+    return StrategyTable(tuple(scores), choice)
 
 
 def _mark(w: WhatIf, column: Column) -> str:
@@ -122,7 +124,7 @@ def _best(scores: Sequence[Score]) -> dict[str, float]:
     return best
 
 
-def _row(score: Score, best: dict[str, float]) -> str:
+def _row(score: Score, best: dict[str, float], modelled: Sequence[str] = ()) -> str:
     title = html.escape(STRATEGIES[score.strategy].title)
     packs = "" if score.what_if is None else pack_line(score.what_if, short=True) or ""
     why = "" if score.what_if is None else pack_line(score.what_if) or ""
@@ -130,9 +132,10 @@ def _row(score: Score, best: dict[str, float]) -> str:
     head = f"<th>{score.strategy}<small>{title}</small>{below}</th>"
     if score.what_if is None:
         text = html.escape(score.error or "")
-        return f'<tr data-strategy="{score.strategy}">{head}<td class="error" colspan="{len(COLUMNS)}">{text}</td></tr>'
+        wide = len(COLUMNS) + len(modelled)
+        return f'<tr data-strategy="{score.strategy}">{head}<td class="error" colspan="{wide}">{text}</td></tr>'
     cells = "".join(_cell(score.what_if, c, best) for c in COLUMNS)
-    return f'<tr data-strategy="{score.strategy}">{head}{cells}</tr>'
+    return f'<tr data-strategy="{score.strategy}">{head}{cells}{"".join(modelled)}</tr>'
 
 
 def _cell(w: WhatIf, column: Column, best: dict[str, float]) -> str:

@@ -11,6 +11,7 @@ from labkit.experiments.what_if_run import Scored
 from labkit.lengths.histogram import LengthHistogram
 from labkit.provenance import Origin
 from labkit.units import format_share
+from labkit.views.modelled_columns import modelled_columns, modelled_text
 from labkit.views.pack_line import pack_line
 
 #: The mark in front of a number, and what the legend says of it; an exact number has none.
@@ -38,7 +39,7 @@ _COLUMNS = (
 def what_if_text(scored: Scored) -> str:
     """The whole answer: data set, edges, a row a strategy, legend and notes."""
     lines = [summary_line(scored.histogram), *_edge_lines(scored), "", *_table(scored), ""]
-    return "\n".join([*lines, *_legend(scored.what_ifs), *_notes(scored)])
+    return "\n".join([*lines, *_legend(scored), *_model_lines(scored), *_notes(scored)])
 
 
 def tune_text(found: Found, out: str) -> str:
@@ -80,8 +81,11 @@ def _edge_lines(scored: Scored) -> list[str]:
 
 
 def _table(scored: Scored) -> list[str]:
-    rows = [["strategy", *(header for header, _ in _COLUMNS)]]
-    rows += [[str(w.policy.strategy), *_cells(w, scored.histogram)] for w in scored.what_ifs]
+    columns = modelled_columns(scored.choice)
+    rows = [["strategy", *(header for header, _ in _COLUMNS), *(column.header for column in columns)]]
+    for number, w in enumerate(scored.what_ifs):
+        added = [] if scored.modelled is None else [modelled_text(scored.modelled[number], c) for c in columns]
+        rows.append([str(w.policy.strategy), *_cells(w, scored.histogram), *added])
     return aligned(rows)
 
 
@@ -103,9 +107,23 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     ]
 
 
-def _legend(what_ifs: Iterable[WhatIf]) -> list[str]:
-    shown = {w.provenance[name] for w in what_ifs for _, name in _COLUMNS}
+def _legend(scored: Scored) -> list[str]:
+    shown = {w.provenance[name] for w in scored.what_ifs for _, name in _COLUMNS}
+    if scored.modelled is not None:
+        shown.add(Origin.MODELLED)
     return [";  ".join(text for origin, (_, text) in MARKS.items() if origin in shown)] if shown else []
+
+
+def _model_lines(scored: Scored) -> list[str]:
+    """What was modelled, and which strategies the model does not take: each reason once."""
+    if scored.choice is None or scored.modelled is None:
+        return []
+    said: dict[str, list[str]] = {}
+    for w, found in zip(scored.what_ifs, scored.modelled, strict=True):
+        if found.refusal is not None:
+            said.setdefault(found.refusal, []).append(str(w.policy.strategy))
+    overheads = f"; overheads {scored.choice.overheads.source}" if scored.choice.gpu else ""
+    return [f"modelled: {scored.choice.title}{overheads}", *(f"{', '.join(who)}: {why}" for why, who in said.items())]
 
 
 def _notes(scored: Scored) -> list[str]:

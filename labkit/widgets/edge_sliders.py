@@ -67,6 +67,8 @@ class EdgeSliders(W.VBox):
         with self._lock:
             self._showing = True
             try:
+                if self.edges_by is None:
+                    self.buckets.value = min(len(edges), MAX_BUCKETS)
                 for i, row in enumerate(self._rows):
                     row.layout.display = "" if i < len(edges) else "none"
                     if i < len(edges):
@@ -75,6 +77,11 @@ class EdgeSliders(W.VBox):
             finally:
                 self._showing = False
             self.edges = tuple(edges)
+
+    def take(self, edges: Sequence[int]) -> None:
+        """Take edges that were set by hand elsewhere; ``show`` brings them into sight. No callback follows."""
+        with self._lock:
+            self.edges, self.edges_by = tuple(edges), None
 
     def annotate(self, notes: Sequence[str]) -> None:
         """Write a short note behind each edge."""
@@ -86,6 +93,8 @@ class EdgeSliders(W.VBox):
         self._changed()
 
     def _count_changed(self, change: Any) -> None:
+        if self._showing:
+            return
         self.edges_by = self.edges_by or EdgesBy.OPTIMAL  # edges set by hand cannot fit another number of buckets
         self._changed()
 

@@ -2,52 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import plotly.graph_objects as go
 
-from labkit.experiments.scores import Score
-from labkit.lengths.histogram import LengthHistogram
+from labkit.batching.edges import Edges
+from labkit.batching.strategies import Strategy
+from labkit.experiments.scores import Scoreboard
 from labkit.views import palette
-from labkit.views.histogram_figure import axis, bars, edge_marks, histogram_figure
-from labkit.views.ranking_figure import ranking_data, ranking_figure
+from labkit.views.curve_figure import curve_data, curve_figure
+from labkit.views.pareto_figure import pareto_data, pareto_figure
 
 
 class LiveFigures:
-    """The histogram with its edges, and the ranking of the strategies.
+    """What further edges save, and which strategies are worth a look.
 
     Attributes:
-        histogram: figure widget of the lengths.
-        ranking: figure widget of the strategies.
+        curve: figure widget of the optimum for every number of edges.
+        pareto: figure widget of the strategies.
     """
 
-    def __init__(self, lengths: LengthHistogram) -> None:
+    def __init__(self) -> None:
         """Make both figures; ``draw`` fills them."""
-        self.histogram = go.FigureWidget(histogram_figure(lengths, ()))
-        self.ranking = go.FigureWidget(ranking_figure(()))
-        self._drawn = lengths
-        for figure in (self.histogram, self.ranking):
+        self.curve = go.FigureWidget(curve_figure(curve_data((), 0, 0, None)))
+        self.pareto = go.FigureWidget(pareto_figure(pareto_data(())))
+        for figure in (self.curve, self.pareto):
             figure._config = {**(figure._config or {}), **palette.PLOT_CONFIG, "responsive": True}
 
-    def draw(
-        self, lengths: LengthHistogram, edges: Sequence[int], max_length: int | None, scores: Sequence[Score]
-    ) -> None:
+    def draw(self, board: Scoreboard, optimum: Edges | None) -> None:
         """Bring both figures up to date: one ``batch_update`` each."""
-        with self.histogram.batch_update():
-            if lengths is not self._drawn:
-                self._draw_bars(lengths)
-            self.histogram.layout.xaxis.update(axis(lengths, edges))
-            self.histogram.update_layout(edge_marks(edges, max_length), overwrite=True)
-        data = ranking_data(scores)
-        with self.ranking.batch_update():
-            useful, padding, text = self.ranking.data
-            useful.y, useful.x = data["y"], data["useful"]
-            padding.y, padding.x = data["y"], data["padding"]
-            text.y, text.x, text.text = data["y"], [1.0] * len(data["y"]), data["text"]
-
-    def _draw_bars(self, lengths: LengthHistogram) -> None:
-        b = bars(lengths)
-        sequences, events = self.histogram.data
-        sequences.x, sequences.y, sequences.width, sequences.hovertext = b.centers, b.sequences, b.widths, b.hover
-        events.x, events.y = b.centers, b.events
-        self._drawn = lengths
+        rows = board[Strategy.BUCKET_ROWS].what_if
+        events = rows.kept_events if rows is not None else 0
+        curve = optimum.curve if optimum is not None and optimum.curve is not None and rows is not None else ()
+        data = curve_data(curve, events, len(board.groups), rows.slots if rows is not None else None)
+        with self.curve.batch_update():
+            best, bend, here = self.curve.data
+            best.x, best.y = data["x"], data["y"]
+            bend.x, bend.y = data["elbow_x"], data["elbow_y"]
+            here.x, here.y = data["here_x"], data["here_y"]
+        points = pareto_data(board.scores)
+        with self.pareto.batch_update():
+            marks = self.pareto.data[0]
+            marks.x, marks.y = points["x"], points["y"]
+            marks.text, marks.hovertext = points["text"], points["hover"]
+            marks.marker.size, marks.marker.symbol = points["size"], points["symbol"]

@@ -1,4 +1,4 @@
-"""One worker behind a panel: callbacks only enqueue, the newest request wins, pictures follow when there is time."""
+"""One worker behind a panel: callbacks only enqueue, the newest request wins, pictures follow when the hand rests."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ class NewestWins(Generic[_Request]):
 
     Args:
         work: answers a request; quick, on the path of a moving slider.
-        settle: what may lag behind (pictures): after the last request, and at most every ``settle_s`` during a flood.
+        settle: what is too heavy for the path of a moving slider (pictures): once no request has come for
+            ``quiet_s``, or at once where somebody waits.
         fail: gets what ``work``, ``settle`` or an action raised.
-        settle_s: seconds between two calls of ``settle`` while requests keep coming.
+        quiet_s: seconds without a request before ``settle`` is called.
     """
 
     _LINGER_S = 1.0
@@ -32,15 +33,16 @@ class NewestWins(Generic[_Request]):
         settle: Callable[[], None],
         fail: Callable[[Exception], None],
         *,
-        settle_s: float = 0.2,
+        quiet_s: float = 0.25,
     ) -> None:
         """Remember what to call; nothing is started."""
-        self._work, self._settle, self._fail, self._settle_s = work, settle, fail, settle_s
+        self._work, self._settle, self._fail, self._quiet_s = work, settle, fail, quiet_s
         self._wake = threading.Condition()
         self._actions: deque[Callable[[], None]] = deque()
         self._request: list[_Request] = []  # at most one
         self._unsettled = False
-        self._settled_at = 0.0
+        self._asked_at = 0.0
+        self._waiting = 0
         self._busy = False
         self._closed = False
         self._thread: threading.Thread | None = None
@@ -49,6 +51,7 @@ class NewestWins(Generic[_Request]):
         """Ask for an answer; replaces a request that still waits."""
         with self._wake:
             self._request[:] = [request]
+            self._asked_at = time.monotonic()
             self._start()
 
     def call(self, action: Callable[[], None]) -> None:
@@ -60,7 +63,12 @@ class NewestWins(Generic[_Request]):
     def wait(self, timeout: float = 30.0) -> bool:
         """Block until everything asked for is done; False when the time is up."""
         with self._wake:
-            return self._wake.wait_for(self._idle, timeout)
+            self._waiting += 1
+            self._wake.notify_all()
+            try:
+                return self._wake.wait_for(self._idle, timeout)
+            finally:
+                self._waiting -= 1
 
     def close(self) -> None:
         """Finish what runs, forget what waits, take nothing more. Safe to call twice."""
@@ -98,16 +106,22 @@ class NewestWins(Generic[_Request]):
     def _next(self) -> Callable[[], None] | None:
         """The next thing to do, or None when the thread should end."""
         with self._wake:
-            if not self._wake.wait_for(lambda: self._closed or not self._idle(), self._LINGER_S) or self._closed:
+            while not (self._closed or self._actions or self._request):
+                if not self._unsettled:
+                    if not self._wake.wait_for(lambda: self._closed or not self._idle(), self._LINGER_S):
+                        break
+                    continue
+                rest = self._asked_at + self._quiet_s - time.monotonic()
+                if rest <= 0 or self._waiting:
+                    self._unsettled, self._busy = False, True
+                    return self._settle
+                self._wake.wait(rest)
+            if self._closed or self._idle():
                 self._thread = None
                 return None
             self._busy = True
             if self._actions:
                 return self._actions.popleft()
-            now = time.monotonic()
-            if self._request and not (self._unsettled and now - self._settled_at >= self._settle_s):
-                request = self._request.pop()
-                self._unsettled = True
-                return lambda: self._work(request)
-            self._unsettled, self._settled_at = False, now
-            return self._settle
+            request = self._request.pop()
+            self._unsettled = True
+            return lambda: self._work(request)

@@ -53,8 +53,9 @@ class PolicyControls(W.VBox):
         )
         self._start = lineup
         self._show_switches()
+        self._taking = False
         for name in _NAMES:
-            getattr(self, name).observe(lambda _: changed(), "value")
+            getattr(self, name).observe(lambda _: None if self._taking else changed(), "value")
         for switch in (self.has_cap, self.has_capacity):
             switch.observe(lambda _: self._show_switches(), "value")
 
@@ -82,6 +83,16 @@ class PolicyControls(W.VBox):
             length_multiple=self.length_multiple.value,
             capacity=self.pack_capacity,
         )
+
+    def take_cap(self, max_length: int | None) -> None:
+        """Take a cap that was set by hand elsewhere; no callback follows."""
+        self._taking = True
+        try:
+            self.has_cap.value = max_length is not None
+            if max_length is not None:
+                self.cap.value = max_length
+        finally:
+            self._taking = False
 
     def fit(self, histogram: LengthHistogram) -> None:
         """Let the cap end at the longest length of other data, and the capacity at some packs of it."""

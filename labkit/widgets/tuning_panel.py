@@ -10,21 +10,25 @@ from pathlib import Path
 
 import ipywidgets as W
 
+from labkit.batching.edges import Edges
 from labkit.batching.strategies import Strategy
 from labkit.errors import LabkitError
 from labkit.experiments.lineup import Lineup
+from labkit.experiments.optimum import OptimumCache
 from labkit.experiments.scores import Scoreboard, score
 from labkit.experiments.tune_buckets import Config, load, save_tuned
 from labkit.lengths.histogram import LengthHistogram
 from labkit.views.dataset_summary import Summary
 from labkit.views.strategy_table import strategy_table
 from labkit.widgets.data_controls import DataControls
+from labkit.widgets.edge_editor import EdgeEditor
 from labkit.widgets.edge_sliders import MAX_BUCKETS, EdgeSliders
 from labkit.widgets.export_box import ExportBox
 from labkit.widgets.fit_width import FitWidth
 from labkit.widgets.live_figures import LiveFigures
 from labkit.widgets.newest_wins import NewestWins
 from labkit.widgets.policy_controls import PolicyControls
+from labkit.widgets.sortable_table import SortableTable
 
 _log = logging.getLogger(__name__)
 
@@ -34,6 +38,7 @@ class _Request:
     """What the controls said at one moment."""
 
     seq: int
+    editor_seq: int
     histogram: LengthHistogram
     lineup: Lineup
 
@@ -70,6 +75,8 @@ class TuningPanel(W.VBox):
         self._seq = 0
         self._data_problem = ""  # why the data set that was asked for is not the one that is shown
         self.board = Scoreboard(None, ())
+        self._optima = OptimumCache(MAX_BUCKETS)
+        self._optimum: Edges | None = None
         self.data = DataControls(config, self._load)
         self.settings = PolicyControls(config.lineup, self._histogram.max, self._enqueue)
         self.edges = EdgeSliders(config.buckets, self._histogram.max, config.edges_by, self._enqueue)
@@ -77,8 +84,9 @@ class TuningPanel(W.VBox):
         self.summary = W.HTML(Summary(self._histogram, self.data.title)._repr_html_())
         self.message = W.HTML()
         self.message.add_class("labkit-message")
-        self.table = W.HTML()
-        self.figures = LiveFigures(self._histogram)
+        self.table = SortableTable()
+        self.editor = EdgeEditor(self._histogram, (max(1, self._histogram.max),), self._edited, most=MAX_BUCKETS)
+        self.figures = LiveFigures()
         super().__init__([self.summary, self._columns()])
         self.add_class("labkit-panel")
         if config.buckets > MAX_BUCKETS:
@@ -101,8 +109,15 @@ class TuningPanel(W.VBox):
             ],
             layout={"flex": "0 0 376px", "padding": "0 14px 0 0"},
         )
+        for figure in (self.figures.curve, self.figures.pareto):
+            figure.layout.autosize = True
+        halves = [
+            W.VBox([figure], layout={"flex": "1 1 300px", "min_width": "0"})
+            for figure in (self.figures.curve, self.figures.pareto)
+        ]
+        figures = W.HBox(halves, layout={"flex_flow": "row wrap", "width": "100%"})
         right = W.VBox(
-            [FitWidth(), self.figures.histogram, self.message, self.table, self.figures.ranking],
+            [FitWidth(), self.editor, self.message, self.table, figures],
             layout={"flex": "1 1 260px", "min_width": "0"},
         )
         return W.HBox([left, right], layout={"flex_flow": "row wrap", "width": "100%"})
@@ -129,7 +144,15 @@ class TuningPanel(W.VBox):
                 edges_by=self.edges.edges_by or self.settings.lineup.edges_by,
                 bucket_edges=self.edges.edges if by_hand else None,
             )
-            self._worker.submit(_Request(self._seq, self._histogram, lineup))
+            self._worker.submit(_Request(self._seq, self.editor.seq, self._histogram, lineup))
+
+    def _edited(self) -> None:
+        """Edges, and perhaps the cap, moved on the histogram: the twins follow when the hand rests."""
+        with self._lock:
+            if self.editor.max_length != self.settings.max_length:
+                self.settings.take_cap(self.editor.max_length)
+            self.edges.take(self.editor.edges)
+            self._enqueue()
 
     def _load(self) -> None:
         config, title = self.data.config, self.data.title
@@ -149,7 +172,9 @@ class TuningPanel(W.VBox):
             computed = board.edges if request.lineup.bucket_edges is None else None
             if computed is not None and request.seq == self._seq:  # never move an edge under the user's hand
                 self.edges.show(computed.edges, request.histogram.max)
-        self.edges.annotate(_notes(board, request.histogram))
+        self._optimum = self._best(request, board)
+        edges = None if board.edges is None else board.edges.edges
+        self.editor.answer(request.editor_seq, request.lineup, edges=edges, optimum=self._optimum)
         self.table.value = strategy_table(board.scores).html(request.seq)
         self.export.say("")  # what was saved is not what is shown any more
         if self._data_problem:
@@ -157,9 +182,18 @@ class TuningPanel(W.VBox):
         else:
             self._say(board.edges.note if board.edges is not None else None)
 
+    def _best(self, request: _Request, board: Scoreboard) -> Edges | None:
+        """The optimum for as many edges as are in use; None where there are none."""
+        used = len(board.groups) or (0 if board.edges is None else len(board.edges))
+        return self._optima.best(request.histogram, request.lineup, used) if used else None
+
     def _draw(self) -> None:
-        edges = self.board.edges.edges if self.board.edges is not None else ()
-        self.figures.draw(self._answered.histogram, edges, self._answered.lineup.max_length, self.board.scores)
+        """Pictures, and the twin of the edges: when the hand rests."""
+        with self._lock:
+            if self._answered.seq == self._seq:
+                self.edges.show(self.edges.edges, self._histogram.max)
+        self.edges.annotate(_notes(self.board, self._answered.histogram))
+        self.figures.draw(self.board, self._optimum)
 
     def _load_now(self, config: Config, title: str) -> None:
         self._say(f"loading {title} …")
@@ -172,6 +206,7 @@ class TuningPanel(W.VBox):
         self._data_problem = ""
         with self._lock:
             self._histogram = histogram
+            self.editor.show_histogram(histogram)
             self.edges.edges_by = self.edges.edges_by or config.edges_by  # edges set by hand belong to the old data
             self.settings.fit(histogram)
             self.summary.value = Summary(histogram, title)._repr_html_()

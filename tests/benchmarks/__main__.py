@@ -4,7 +4,20 @@ from __future__ import annotations
 
 import sys
 
-from tests.benchmarks import count_lengths, edges, event_log, imports, notebook, packing, plan, slider_move
+from tests.benchmarks import (
+    cost_model,
+    count_lengths,
+    din_step,
+    edges,
+    event_log,
+    imports,
+    notebook,
+    packing,
+    padding,
+    plan,
+    sampler,
+    slider_move,
+)
 from tests.benchmarks.runner import main
 
 BENCHMARKS = (
@@ -17,7 +30,17 @@ BENCHMARKS = (
     plan.RANK_MEMORY,
     packing.WHAT_IF,
     packing.TIME,
+    padding.ARRAYS,
+    padding.TENSORS,
+    padding.OFFSETS,
+    din_step.BUCKETS,
+    din_step.JAGGED,
+    din_step.NESTED,
+    cost_model.EXACT,
+    cost_model.PEAK,
+    cost_model.SPEED,
     event_log.BENCHMARK,
+    sampler.BENCHMARK,
     imports.BENCHMARK,
     notebook.BENCHMARK,
 )

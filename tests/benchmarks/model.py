@@ -35,17 +35,20 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Bar:
-    """The most that may be measured: a ratio to the reference (unit None), or a median in a unit."""
+    """The most, or the least, that may be measured: a ratio to the reference (unit None), or a median in a unit."""
 
-    most: float
+    limit: float
     unit: str | None = None
+    least: bool = False
 
     def met_by(self, found: Measurement) -> bool:
         """False for a missing or unmeasurable figure too."""
         value = found.ratio if self.unit is None else found.own.median
         if self.unit is not None and found.unit != self.unit:
             raise ValueError(f"the bar is in {self.unit}, the measurement in {found.unit}")
-        return value is not None and math.isfinite(value) and value <= self.most
+        if value is None or not math.isfinite(value):
+            return False
+        return value >= self.limit if self.least else value <= self.limit
 
 
 @dataclass(frozen=True)
@@ -91,7 +94,8 @@ class Outcome:
             "reference_median": reference.median if reference else None,
             "reference_samples": list(reference.values) if reference else [],
             "ratio": found.ratio if found else None,
-            "bar": self.benchmark.bar.most,
+            "bar": self.benchmark.bar.limit,
+            "bar_is": "least" if self.benchmark.bar.least else "most",
             "bar_unit": self.benchmark.bar.unit,
             "ok": self.ok,
             "detail": found.detail if found else None,

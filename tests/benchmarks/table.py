@@ -46,15 +46,18 @@ def _cells(outcome: Outcome) -> tuple[str, ...]:
 
 
 def bar_text(bar: Bar) -> str:
-    return f"<= {bar.most:g}x" if bar.unit is None else f"<= {quantity(bar.most, bar.unit)}"
+    sign = ">=" if bar.least else "<="
+    return f"{sign} {bar.limit:g}x" if bar.unit is None else f"{sign} {quantity(bar.limit, bar.unit)}"
 
 
 def quantity(value: float, unit: str) -> str:
     """Three significant digits, in the multiple of the unit that people read."""
     if unit == "bytes":
         return f"{value / 1e6:.3g} MB"
+    if unit == "misfits":
+        return f"{value:g} misfits"
     if unit != "s":
-        raise ValueError(f"no way to write {unit!r}: use s or bytes")
+        raise ValueError(f"no way to write {unit!r}: use s, bytes or misfits")
     scale, name = next(((s, n) for s, n in ((1, "s"), (1e-3, "ms"), (1e-6, "us")) if abs(value) >= s), (1e-9, "ns"))
     return f"{value / scale:.0f} {name}" if abs(value / scale) >= 1000 else f"{value / scale:.3g} {name}"
 

@@ -46,6 +46,10 @@ def benchmark(name: str, found: Measurement | Exception, bar: Bar | None = None)
         (measured(median=4e-3), Bar(5e-3, "s"), True),
         (measured(median=6e-3), Bar(5e-3, "s"), False),
         (measured(ratio=9, median=4e-3), Bar(5e-3, "s"), True),  # the bar is on the median
+        (measured(ratio=0.5), Bar(0.5, least=True), True),
+        (measured(ratio=0.4), Bar(0.5, least=True), False),
+        (measured(), Bar(0.5, least=True), False),
+        (measured(ratio=float("inf")), Bar(0.5, least=True), False),
     ],
 )
 def test_a_bar_is_met_up_to_its_value(found: Measurement, bar: Bar, met: bool) -> None:
@@ -160,6 +164,7 @@ def test_quantities_have_three_digits_and_a_unit(value: float, unit: str, text: 
 
 def test_bars_say_their_unit() -> None:
     assert (bar_text(Bar(1.2)), bar_text(Bar(5e-3, "s"))) == ("<= 1.2x", "<= 5 ms")
+    assert bar_text(Bar(0.5, least=True)) == ">= 0.5x"
 
 
 # --- timings
@@ -213,7 +218,7 @@ def test_spread_is_the_distance_of_the_quartiles() -> None:
 
 
 def test_every_bar_of_the_lab_is_there_once() -> None:
-    bars = {b.name: (b.bar.most, b.bar.unit) for b in BENCHMARKS}
+    bars = {b.name: (b.bar.limit, b.bar.unit) for b in BENCHMARKS}
     assert len(bars) == len(BENCHMARKS)
     assert bars == {
         "histogram": (5, None),
@@ -225,10 +230,18 @@ def test_every_bar_of_the_lab_is_there_once() -> None:
         "rank-memory": (8, None),
         "packing-what-if": (50e-3, "s"),
         "packing-plan": (5, None),
+        "padding-arrays": (1, None),
+        "padding-tensors": (2, None),
+        "padding-offsets": (1, None),
+        "din-buckets": (0.5, None),
+        "din-jagged": (0.5, None),
+        "din-nested": (1, None),
         "event-log": (1.2, None),
+        "sampler": (0.02, None),
         "import": (2, None),
         "notebook": (60, "s"),
     }
+    assert {b.name for b in BENCHMARKS if b.bar.least} == {"din-buckets", "din-jagged"}
 
 
 def test_a_missing_notebook_is_a_failure_and_no_skip(

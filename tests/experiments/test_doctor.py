@@ -12,6 +12,7 @@ import pytest
 from labkit.cli import main
 from labkit.experiments import doctor
 from labkit.experiments.doctor import Check, diagnose, doctor_text
+from tests.gpu.stand_in import StandIn, compile_into
 
 
 def checks() -> dict[str, Check]:
@@ -87,21 +88,75 @@ def test_packages_that_are_missing_are_findings_not_errors(monkeypatch: pytest.M
 def test_a_machine_with_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
     cuda = types.SimpleNamespace(is_available=lambda: True, device_count=lambda: 2, get_device_name=lambda i: "H200")
     torch = types.SimpleNamespace(__version__="2.13.0", version=types.SimpleNamespace(cuda="13.0"), cuda=cuda)
-    calls: list[str] = []
-    nvml = types.SimpleNamespace(
-        nvmlInit=lambda: calls.append("init"),
-        nvmlShutdown=lambda: calls.append("shutdown"),
-        nvmlSystemGetDriverVersion=lambda: "580.65",
-        nvmlDeviceGetCount=lambda: 1,
-        nvmlDeviceGetHandleByIndex=lambda i: i,
-        nvmlDeviceGetName=lambda h: "NVIDIA H200",
-        nvmlDeviceGetMemoryInfo=lambda h: types.SimpleNamespace(total=140 * 2**30),
-    )
-    stand_in(monkeypatch, torch=torch, pynvml=nvml)
+    stand_in(monkeypatch, torch=torch)
     found = checks()
     assert found["torch CUDA"].found == "CUDA 13.0, 2 x H200"
-    assert found["NVIDIA driver"].found == "driver 580.65: NVIDIA H200 (140 GiB)"
-    assert calls == ["init", "shutdown"]
+
+
+GPU_CHECKS = """
+from labkit.experiments.doctor import _driver
+result = [[check.name, check.ok, check.found if check.ok else check.reason] for check in _driver()]
+"""
+
+
+@pytest.fixture(scope="module")
+def cards(tmp_path_factory: pytest.TempPathFactory) -> StandIn:
+    return StandIn(compile_into(tmp_path_factory.mktemp("nvml")))
+
+
+@pytest.mark.parametrize(
+    ("scenario", "visible", "said"),
+    [
+        (
+            "",
+            None,
+            [
+                ["NVIDIA driver", True, "driver 580.65.06, 2 devices"],
+                ["cuda:0", True, "NVIDIA H100 (80 GiB), utilization as SM-active (GPM)"],
+                ["cuda:1", True, "NVIDIA H100 (80 GiB), utilization as SM-active (GPM)"],
+            ],
+        ),
+        (
+            "no_gpm",
+            "1",
+            [
+                ["NVIDIA driver", True, "driver 580.65.06, 1 device, 1 hidden by CUDA_VISIBLE_DEVICES=1"],
+                [
+                    "cuda:0",
+                    True,
+                    "NVIDIA H100 (80 GiB), utilization as time-active (no GPM: this GPU is older than Hopper)",
+                ],
+            ],
+        ),
+        (
+            "mig",
+            None,
+            [
+                [
+                    "NVIDIA driver",
+                    True,
+                    "driver 580.65.06, 1 device, 1 hidden by MIG mode",
+                ],
+                ["cuda:0", True, "NVIDIA H100 MIG 3g.40gb (40 GiB), MIG instance, utilization as SM-active (GPM)"],
+            ],
+        ),
+        (
+            "",
+            "",
+            [
+                [
+                    "NVIDIA driver",
+                    False,
+                    "driver 580.65.06, 0 devices, 2 hidden by CUDA_VISIBLE_DEVICES=: no GPU for this process",
+                ]
+            ],
+        ),
+        ("no_driver", None, [["NVIDIA driver", False, "NVML cannot be opened: the NVIDIA driver is not loaded"]]),
+    ],
+)
+def test_a_line_a_card(cards: StandIn, scenario: str, visible: str | None, said: list[list[object]]) -> None:
+    variables = {} if visible is None else {"CUDA_VISIBLE_DEVICES": visible}
+    assert cards.run(GPU_CHECKS, scenario, **variables) == said
 
 
 @pytest.mark.parametrize(

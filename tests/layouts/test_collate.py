@@ -263,12 +263,8 @@ def test_a_shape_that_depends_on_the_lengths_needs_them(policy: BatchPolicy, mes
             "has no padded layout: its batches are filled by packs, so that no width is planned. Use layout='packed",
         ),
         (
-            {"policy": BatchPolicy("rnn_packed")},
-            "collate has no layout packed_sequence for rnn_packed: use layout='jagged', the same batches.",
-        ),
-        (
-            {"policy": BatchPolicy("sparse")},
-            "collate has no layout sparse for sparse: use layout='jagged', the same batches.",
+            {"policy": BatchPolicy("sparse"), "layout": "padded"},
+            "strategy sparse has no padded layout: its batches are filled by real events, so that no width is planned.",
         ),
         (
             {"policy": BatchPolicy("rnn_packed"), "layout": "padded"},

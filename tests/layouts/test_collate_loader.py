@@ -21,8 +21,11 @@ from labkit.batching.policy import BatchPolicy
 from labkit.batching.sampler import BucketBatchSampler
 from labkit.batching.strategies import STRATEGIES, Layout, Strategy
 from labkit.errors import PolicyError
+from labkit.layouts.batch import Batch
 from labkit.layouts.collate import JaggedBatch, collate
+from labkit.layouts.packed_rnn import PackedSequenceBatch
 from labkit.layouts.padded import PaddedBatch
+from labkit.layouts.sparse import SparseBatch
 
 # two workers are a test of what crosses processes, not of speed: one core is enough
 pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader will create:UserWarning")
@@ -59,8 +62,6 @@ POLICIES = {
     "segmented": BatchPolicy("segmented", token_budget=200),
     "sparse": BatchPolicy("sparse", token_budget=200),
 }
-#: Those whose own layout ``collate`` does not make: what works for them.
-LAYOUTS = {"rnn_packed": "jagged", "sparse": "jagged"}
 
 
 def histories(lengths: Iterable[int]) -> list[Any]:
@@ -71,9 +72,13 @@ def histories(lengths: Iterable[int]) -> list[Any]:
 # --- the checker
 
 
-def rows_of(batch: PaddedBatch | JaggedBatch, rows: int, width: int) -> list[list[int]]:
+def rows_of(batch: Batch, rows: int, width: int) -> list[list[int]]:
     """The events of every row, ghosts included, after a look at the shapes."""
-    if isinstance(batch, JaggedBatch):
+    if isinstance(batch, PackedSequenceBatch):
+        assert batch.lengths.shape == (rows,)
+        assert isinstance(batch.values, torch.Tensor)
+        return [part.tolist() for part in torch.split(batch.unpack(batch.values), batch.lengths.tolist())]
+    if isinstance(batch, JaggedBatch | SparseBatch):
         assert batch.offsets.shape == (rows + 1,)
         assert batch.offsets[0] == 0
         assert batch.values.shape == (batch.offsets[-1],)
@@ -130,7 +135,7 @@ def test_a_loader_gives_the_planned_tensors(policy: BatchPolicy, workers: int) -
     loader: DataLoader[Any] = DataLoader(
         histories(LENGTHS),  # type: ignore[arg-type]
         batch_sampler=sampler,
-        collate_fn=collate(policy, LAYOUTS.get(policy.strategy), histogram=LENGTHS, padding_value=PADDING),
+        collate_fn=collate(policy, histogram=LENGTHS, padding_value=PADDING),
         num_workers=workers,
         multiprocessing_context="fork" if workers else None,
     )
@@ -179,7 +184,7 @@ def test_the_policy_alone_is_enough_unless_shapes_depend_on_the_lengths(name: st
             collate(policy)
         return
     plan = plan_epoch(LENGTHS, policy, seed=1)
-    own = collate(policy, LAYOUTS.get(policy.strategy), padding_value=PADDING)
+    own = collate(policy, padding_value=PADDING)
     check_epoch(epoch(own, plan, LENGTHS), plan, LENGTHS)
 
 
@@ -222,12 +227,11 @@ def test_any_plan_comes_out_as_planned(data: st.DataObject) -> None:
     lengths = np.array(data.draw(st.lists(st.integers(0, 20), min_size=1, max_size=30)))
     policy = data.draw(policies(20))
     seed = data.draw(st.integers(0, 3))
-    layout = LAYOUTS.get(policy.strategy)
-    own = attempt(lambda: collate(policy, layout, histogram=lengths, padding_value=PADDING))
+    own = attempt(lambda: collate(policy, histogram=lengths, padding_value=PADDING))
     plan = attempt(lambda: plan_epoch(lengths, policy, seed=seed))
     assert (plan is None) == (own is None)  # refused by both or by none
     assume(plan is not None and len(plan))
-    own = collate(policy, data.draw(st.sampled_from([layout, "jagged"])), histogram=lengths, padding_value=PADDING)
+    own = collate(policy, data.draw(st.sampled_from([None, "jagged"])), histogram=lengths, padding_value=PADDING)
     check_epoch(epoch(own, plan, lengths), plan, lengths)
 
 

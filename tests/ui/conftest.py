@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -38,28 +39,51 @@ def lab(workspace: Path) -> Iterator[JupyterLab]:
     server.stop()
 
 
-@pytest.fixture
-def page(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Page]:
+@contextlib.contextmanager
+def watched_page(browser: Browser, name: str) -> Iterator[Page]:
+    """A page whose errors fail the test, and of which a screenshot is kept."""
     page = browser.new_page(viewport={"width": 1500, "height": 1000})
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(f"{error.message}\n{error.stack}"))
     yield page
     SHOTS.mkdir(exist_ok=True)
-    page.screenshot(path=SHOTS / f"{request.node.name}.png")
+    page.screenshot(path=SHOTS / f"{name}.png")
     page.close()
     assert errors == [], "the page raised errors"
 
 
 @pytest.fixture
+def page(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Page]:
+    with watched_page(browser, request.node.name) as page:
+        yield page
+
+
+@pytest.fixture
 def panel_page(page: Page, lab: JupyterLab, workspace: Path, request: pytest.FixtureRequest) -> Iterator[Page]:
     """The tuning notebook, all cells run, its panel in sight; its kernel is shut down afterwards."""
-    folder = workspace / request.node.name / "notebooks"
+    _open_panel(page, lab, workspace, request.node.name)
+    yield page
+    lab.shut_down_kernels()
+
+
+@pytest.fixture(scope="module")
+def shared_panel_page(
+    browser: Browser, lab: JupyterLab, workspace: Path, request: pytest.FixtureRequest
+) -> Iterator[Page]:
+    """The same, opened once for all tests of a file that leave it as they found it."""
+    name = request.module.__name__.rsplit(".", 1)[-1]
+    with watched_page(browser, name) as page:
+        _open_panel(page, lab, workspace, name)
+        yield page
+    lab.shut_down_kernels()
+
+
+def _open_panel(page: Page, lab: JupyterLab, workspace: Path, name: str) -> None:
+    folder = workspace / name / "notebooks"
     folder.mkdir(parents=True)
     shutil.copy(ROOT / "notebooks" / NOTEBOOK, folder)
     open_notebook(page, lab, f"{folder.relative_to(workspace)}/{NOTEBOOK}")
     run_all(page)
     panel = page.locator(".labkit-panel")
     panel.evaluate("e => e.scrollIntoView({block: 'start'})")
-    expect(panel.locator(".js-plotly-plot .bars path").first).to_be_visible(timeout=30_000)
-    yield page
-    lab.shut_down_kernels()
+    expect(panel.locator(".labkit-editor .bar").first).to_be_visible(timeout=30_000)

@@ -55,6 +55,7 @@ class JupyterLab:
             "--no-browser", "--allow-root", "--ip=127.0.0.1", f"--port={self.port}", "--ServerApp.port_retries=0",
             f"--IdentityProvider.token={self.token}", f"--ServerApp.root_dir={folder}", "--LabApp.news_url=None",
             "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+            "--ServerApp.jpserver_extensions={'labkit.server_extension': True}",
         ]  # fmt: skip
         with self._log.open("w") as log:
             self._process = subprocess.Popen(
@@ -62,6 +63,11 @@ class JupyterLab:
                 start_new_session=True,
             )  # fmt: skip
         self._wait_until_up()
+
+    @property
+    def pid(self) -> int:
+        """Of the server's process."""
+        return self._process.pid
 
     def _wait_until_up(self) -> None:
         deadline = time.monotonic() + 90

@@ -55,7 +55,7 @@ def test_newcomer_moves_an_edge_goes_back_to_the_optimum_and_exports(panel: Loca
 
     # the text field takes the exact number, and the picture follows
     type_edge(panel, 3, 140)
-    expect(panel.locator(".annotation-text", has_text="140")).to_be_visible(timeout=20_000)
+    expect(panel.locator(".handle .number", has_text="140")).to_be_visible(timeout=20_000)
 
     panel.get_by_role("button", name="Optimal edges").click()
     expect(edge_row(panel, 3).locator("input[type=number]")).to_have_value("112", timeout=20_000)
@@ -95,7 +95,7 @@ def test_other_data_and_a_file_that_is_not_there(panel: Locator) -> None:
 
 def test_figures_fill_their_cell_in_light_and_dark(panel: Locator) -> None:
     page = panel.page
-    plot = panel.locator(".js-plotly-plot .main-svg").first
+    plot = panel.locator(".labkit-editor svg")
     table = panel.locator(".labkit-table-box")
     for theme in ("JupyterLab Dark", "JupyterLab Light"):
         page.locator(".lm-MenuBar-item", has_text="Settings").first.click()

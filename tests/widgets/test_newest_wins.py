@@ -35,7 +35,7 @@ def recorder():
 
 @pytest.fixture
 def worker(recorder):
-    made: NewestWins[object] = NewestWins(recorder.work, recorder.settle, recorder.errors.append, settle_s=60)
+    made: NewestWins[object] = NewestWins(recorder.work, recorder.settle, recorder.errors.append, quiet_s=60)
     yield made
     recorder.gate.set()
     made.close()
@@ -58,13 +58,17 @@ def test_pictures_follow_the_last_request_once(recorder, worker):
     assert recorder.done == [1, "settled"]
 
 
-def test_pictures_do_not_starve_during_a_flood():
-    recorder = Recorder()
-    worker: NewestWins[object] = NewestWins(recorder.work, recorder.settle, recorder.errors.append, settle_s=0.0)
-    for i in range(50):
+def test_pictures_wait_until_the_hand_rests(recorder):
+    worker: NewestWins[object] = NewestWins(recorder.work, recorder.settle, recorder.errors.append, quiet_s=0.3)
+    settled = threading.Event()
+    worker._settle = lambda: (recorder.settle(), settled.set())
+    for i in range(5):
+        recorder.inside.clear()
         worker.submit(i)
-        assert worker.wait()
-    assert recorder.done.count("settled") == 50
+        assert recorder.inside.wait(10)
+    assert "settled" not in recorder.done
+    assert settled.wait(10)  # nobody waits for it but the pause
+    assert recorder.done[-2:] == [4, "settled"]
     worker.close()
 
 

@@ -34,9 +34,11 @@ def move(panel, row, value):
 def test_it_opens_with_the_optimum_in_every_view(panel):
     assert panel.edges.edges == (35, 66, 112, 168, 236, 307, 414, 737)
     assert round(padding(panel), 4) == 0.1810
-    marks = [a.text for a in panel.figures.histogram.layout.annotations]
-    assert marks == [f"<b>{e}</b>" for e in panel.edges.edges]
-    assert len(panel.figures.ranking.data[0].y) == len(Strategy)
+    assert tuple(panel.editor.edges) == panel.edges.edges == tuple(panel.editor.optimum["edges"])
+    assert len(panel.figures.pareto.data[0].y) == len(Strategy)
+    best, elbow, here = panel.figures.curve.data
+    assert best.y[7] == here.y[0] == padding(panel, "bucket_rows")
+    assert len(elbow.x) == 1
     assert panel.message.value == ""
 
 
@@ -45,11 +47,26 @@ def test_a_moved_edge_changes_table_pictures_and_notes(panel):
     move(panel, 2, 150)
     assert padding(panel) > 0.1810
     assert panel.table.value != before
-    assert panel.figures.histogram.layout.annotations[2].text == "<b>150</b>"
+    assert panel.editor.edges[2] == 150
+    assert panel.figures.curve.data[2].y[0] > panel.figures.curve.data[0].y[7]
     assert "pad" in panel.edges._rows[2].note.value
     panel.edges.optimal.click()
     assert panel.wait()
     assert round(padding(panel), 4) == 0.1810
+
+
+def test_edges_moved_on_the_histogram_reach_every_twin_and_are_answered(panel):
+    panel.editor.set_state({"edges": [40, 200, 737], "max_length": 500, "seq": 1})
+    assert panel.wait()
+    assert panel.editor.answered == 1
+    assert panel.edges.edges == (40, 200, 737)  # above the cap it waits for the cap to go
+    assert panel.edges.buckets.value == 3
+    assert (panel.settings.has_cap.value, panel.settings.cap.value) == (True, 500)
+    policy = panel.board[Strategy.BUCKET_ROWS].policy
+    assert (policy.bucket_edges, policy.max_length) == ((40, 200, 737), 500)
+    panel.editor.set_state({"edges": [40, 200, 737], "max_length": None, "seq": 2})
+    assert panel.wait()
+    assert not panel.settings.has_cap.value
 
 
 def test_a_capacity_of_packs_is_set_beside_the_rows(panel):
@@ -102,11 +119,12 @@ def test_cap_and_multiples_reach_the_policies(panel):
     policy = panel.board[Strategy.BUCKET_ROWS].policy
     assert (policy.max_length, policy.length_multiple, policy.rows) == (200, 8, 17)
     assert panel.edges.edges[-1] == 200
-    assert any(a.text == "<b>cap 200</b>" for a in panel.figures.histogram.layout.annotations)
+    assert panel.editor.max_length == 200
+    assert panel.editor.rules["lengthMultiple"] == 8
 
 
 def test_two_hundred_updates_add_no_widget_and_send_one_message_a_figure(panel):
-    figure, sent = panel.figures.histogram, []
+    figure, sent = panel.figures.curve, []
     before = len(_instances)
     messages = ["_py2js_relayout", "_py2js_restyle", "_py2js_update"]
     figure.observe(lambda change: change["new"] and sent.append(1), messages)

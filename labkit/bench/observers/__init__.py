@@ -1,0 +1,1 @@
+"""Observers: what is watched around a timed loop, without touching it."""

@@ -1,0 +1,224 @@
+"""measure: run a model under a policy on the device at hand and say what it cost, each figure with its origin."""
+
+from __future__ import annotations
+
+import copy
+import gc
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from numpy.typing import ArrayLike
+
+from labkit.batching.policy import BatchPolicy
+from labkit.batching.strategies import Strategy
+from labkit.bench.environment import environment, name_of
+from labkit.bench.observers.utilization import utilization
+from labkit.bench.observers.utilization_gpu import GPU_FIGURES
+from labkit.bench.record import Record
+from labkit.errors import PolicyError
+from labkit.experiments.device_choice import open_device
+from labkit.experiments.execution import Amp, Execution
+from labkit.experiments.histories import DEFAULT_SEQUENCES, Histories, from_fields, sampled_lengths, synthetic
+from labkit.experiments.measure_run import StrategyRun
+from labkit.lengths.histogram import LengthHistogram
+from labkit.models.base import RaggedModel
+from labkit.models.registry import MODELS, Model, ModelSpec, check_layout, model_spec
+from labkit.provenance import Figure
+
+#: Called with the steps done and the seconds since the first timed step.
+OnProgress = Callable[[int, float], object]
+
+#: Strategies that cannot run yet, and why.
+NOT_YET = {
+    Strategy.SEGMENTED: "its CUDA kernels by length are not there yet; jagged makes the same batches with torch's ops"
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Workload:
+    """What is measured: a model and its data. Every strategy starts from the same weights and samples.
+
+    Attributes:
+        spec: row of the model table.
+        model: the weights that every run starts from; never trained itself.
+        data: the samples.
+    """
+
+    spec: ModelSpec
+    model: RaggedModel
+    data: Histories
+
+    @classmethod
+    def of(
+        cls, model: Model | str | RaggedModel, data: Any, *, sequences: int = DEFAULT_SEQUENCES, seed: int = 0
+    ) -> Workload:
+        """Take a model and data in any form that ``measure`` takes; see there."""
+        if isinstance(model, RaggedModel):
+            spec = _spec_of(model)
+        else:
+            spec = model_spec(model)
+            with torch.random.fork_rng(devices=[]):
+                torch.manual_seed(seed)
+                model = spec.build()
+        if isinstance(data, Histories):
+            return cls(spec, model, data)
+        if isinstance(data, Mapping):
+            return cls(spec, model, from_fields(spec, data))
+        if isinstance(data, LengthHistogram):
+            data = sampled_lengths(data, sequences, seed)
+        return cls(spec, model, synthetic(spec, data, seed=seed))
+
+    @property
+    def title(self) -> str:
+        """The model, and whether the events are real."""
+        return f"{self.spec.model}, {'made-up' if self.data.made_up else 'real'} events"
+
+
+def _spec_of(model: RaggedModel) -> ModelSpec:
+    for spec in MODELS.values():
+        if isinstance(model, spec.load()):
+            return spec
+    raise PolicyError(f"{type(model).__name__} is no model of the table: derive it from one of {', '.join(Model)}.")
+
+
+def measure(
+    model: Model | str | RaggedModel,
+    data: LengthHistogram | ArrayLike | Mapping[str, Any] | Histories,
+    policy: BatchPolicy,
+    device: str | torch.device = "cpu",
+    *,
+    seconds: float = 5.0,
+    epoch: bool = False,
+    train: bool = True,
+    warm_up: int = 2,
+    amp: Amp | str | None = None,
+    compile: bool = False,  # noqa: A002 - torch's own word
+    workers: int = 0,
+    pin_memory: bool | None = None,
+    prefetch: int = 2,
+    pad_on_device: bool = False,
+    seed: int = 0,
+    on_progress: OnProgress | None = None,
+) -> Record:
+    """Run one strategy for some seconds or an epoch and record what it took.
+
+        record = measure("din", lengths, BatchPolicy("jagged"), "cuda")
+        record.events_per_s, record.epoch_s, record.reason["epoch_s"]
+
+    Out of memory is a record whose figures have the reason, with the shape of the batch.
+
+    Args:
+        model: key of the model table, or a model of it, which is copied, not trained. Made-up ids are within the sizes
+            of the table: one that was built with fewer items needs real events.
+        data: (N,) lengths or a histogram (the events are made up, as ``histories.synthetic`` says; of a histogram at
+            most 20 000 sequences, the longest among them), or real events: field name -> ``Jagged`` or array.
+        policy: the strategy and its settings.
+        device: ``cpu``, ``cuda`` or ``cuda:N``.
+        seconds: no step is begun after so long; a whole epoch is measured where it fits.
+        epoch: measure a whole epoch, however long it takes.
+        train: forward, backward and SGD; False: forward alone.
+        warm_up: steps before the timed ones, the largest batch first.
+        amp: ``bf16``, ``fp16`` or None for float32.
+        compile: use ``torch.compile``, with dynamic shapes.
+        workers, pin_memory, prefetch, pad_on_device: of the loader; see ``Execution``.
+        seed: of plan, samples and weights.
+        on_progress: called after each timed step.
+
+    Returns:
+        The record; figures that do not exist have a reason.
+
+    Raises:
+        PolicyError: model and strategy do not go together, or the policy does not fit the lengths.
+        DeviceError: the device is not there.
+        LengthsError, ShapeError: data that cannot be used.
+
+    Cost: the seconds asked for, warm-up, and one step more for each of at most 8 shapes.
+    """
+    execution = Execution(
+        seconds=seconds,
+        epoch=epoch,
+        train=train,
+        warm_up=warm_up,
+        amp=amp,  # type: ignore[arg-type]  # a key becomes its member
+        compile=compile,
+        workers=workers,
+        pin_memory=pin_memory,
+        prefetch=prefetch,
+        pad_on_device=pad_on_device,
+        seed=seed,
+    )
+    opened = open_device(device)
+    check_layout(_key(model), policy.strategy)
+    return run_policy(Workload.of(model, data, seed=seed), policy, opened, execution, on_progress)
+
+
+def _key(model: Model | str | RaggedModel) -> Model | str:
+    return _spec_of(model).model if isinstance(model, RaggedModel) else model
+
+
+def run_policy(
+    work: Workload,
+    policy: BatchPolicy,
+    device: torch.device,
+    execution: Execution,
+    on_progress: OnProgress | None = None,
+) -> Record:
+    """``measure`` on a device that is open, with a workload that is made.
+
+    Raises:
+        PolicyError: the policy does not fit the lengths.
+    """
+    if policy.strategy in NOT_YET:
+        return refused(work, policy, device, NOT_YET[policy.strategy])
+    run: StrategyRun | None = None
+    figures: dict[str, Figure] = {}
+    try:
+        model = copy.deepcopy(work.model).to(device)
+        with utilization(device.index if device.type == "cuda" else None) as gauges:
+            run = StrategyRun(model, work.data, work.spec.sequences, policy, device, execution, (gauges,))
+            figures = run.exact_figures()
+            figures = run.run(on_progress)
+    except Exception as error:
+        if not is_out_of_memory(error):
+            raise
+        where = f" at a batch of {run.shape}" if run is not None and run.shape else ""
+        reason = f"out of memory on {name_of(device)}{where}, {execution.mode}: lower rows, token_budget or max_length"
+    else:
+        absent = {
+            name: Figure(None, unit, None, f"{device.type} has no such gauge") for name, unit in GPU_FIGURES.items()
+        }
+        return Record.failed("not measured", figures=absent | figures, **_who(work, policy, device))
+    del run  # with its tensors, before the next strategy begins
+    _give_back(device)
+    return Record.failed(reason, figures=figures, **_who(work, policy, device))
+
+
+def refused(work: Workload, policy: BatchPolicy, device: torch.device, reason: str) -> Record:
+    """The record of a strategy that cannot be run here."""
+    return Record.failed(reason, **_who(work, policy, device))
+
+
+def _who(work: Workload, policy: BatchPolicy, device: torch.device) -> dict[str, Any]:
+    return {
+        "strategy": str(policy.strategy),
+        "policy": policy.to_dict(),
+        "device": f"{device}: {name_of(device)}",
+        "model": work.title,
+        "environment": environment(device),
+    }
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an error says that memory is out: CUDA's, the host's, or Python's own."""
+    if isinstance(error, torch.OutOfMemoryError | MemoryError):
+        return True
+    texts = ("not enough memory", "can't allocate memory", "Cannot allocate memory", "CUDA error: out of memory")
+    return isinstance(error, RuntimeError | OSError) and any(text in str(error) for text in texts)
+
+
+def _give_back(device: torch.device) -> None:
+    gc.collect()  # a traceback keeps tensors alive in a cycle
+    if device.type == "cuda":
+        torch.cuda.empty_cache()

@@ -1,0 +1,61 @@
+"""Which batches of an epoch are looked at closely, and what the whole epoch comes to by them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from labkit.batching.plan import EpochPlan
+
+#: Widths that are all looked at; of more, those at evenly spread ranks.
+MOST_WIDTHS = 8
+_RANKS = (0.0, 0.25, 0.5, 0.75, 1.0)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Representatives:
+    """Batches of an epoch that stand for all of it, one of each width (without padding: of each longest row).
+
+    Attributes:
+        batches: (k,) numbers of batches, by width.
+        widths: (k,) their widths, increasing.
+        complete: there is no other width in the epoch.
+        largest: number of the batch with the most slots; the widest of several.
+    """
+
+    batches: tuple[int, ...]
+    widths: tuple[int, ...]
+    complete: bool
+    largest: int
+    _all: NDArray[np.int64]
+
+    @classmethod
+    def of_plan(cls, plan: EpochPlan) -> Representatives:
+        """Choose them from an epoch with at least one batch. Cost: O(B log B)."""
+        widths = plan.padded_lengths
+        known, first = np.unique(widths, return_index=True)
+        complete = known.size <= MOST_WIDTHS
+        if complete:
+            chosen = first
+        else:
+            order = np.argsort(widths, kind="stable")
+            ranks = np.unique(np.round(np.array(_RANKS) * (order.size - 1)).astype(np.int64))
+            _, unique = np.unique(widths[order[ranks]], return_index=True)
+            chosen = order[ranks][unique]
+        largest = int(np.lexsort((widths, plan.batch_slots))[-1])
+        return cls(tuple(chosen.tolist()), tuple(widths[chosen].tolist()), complete, largest, widths)
+
+    def epoch_sum(self, found: Sequence[float]) -> float:
+        """Sum over all batches of what was found in the chosen ones: (k,), linear in the width between them."""
+        return float(np.interp(self._all, self.widths, found).sum())
+
+    @property
+    def note(self) -> str:
+        """How the sum was made, for a figure's reason."""
+        many = f"{len(self.batches)} batch{'es' if len(self.batches) > 1 else ''}"
+        if self.complete:
+            return f"from {many}, one of each width"
+        return f"from {many} at ranks 0 to 1 of the widths, linear between them"

@@ -1,0 +1,124 @@
+"""EdgeEditor: bucket edges as handles on the histogram of the lengths, with numbers that follow the hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import anywidget
+import numpy as np
+import traitlets as T
+
+from labkit.batching.edges import Edges
+from labkit.batching.policy import Oversize
+from labkit.experiments.lineup import Lineup
+from labkit.lengths.histogram import LengthHistogram
+from labkit.widgets.modules import joined_modules
+
+_FOLDER = Path(__file__).parent
+
+
+class EdgeEditor(anywidget.AnyWidget):
+    """Bucket edges, and a cap, on the histogram of the lengths.
+
+    The browser computes the padding at every move (*instant*, by the same rules as ``what_if``) and sends the edges
+    with a number; whoever listens answers that number, and only then the next edges are sent, the newest.
+
+    Args:
+        histogram: of the data set.
+        edges: to start with.
+        changed: called (without arguments) after each change by the user.
+        most: most edges.
+
+    Attributes:
+        edges: the edges shown, e1 < ... < eK.
+        max_length: the cap shown as a handle, or None.
+        seq: number of the newest change by the user.
+        answered: number of the newest change that has been answered; set it by ``answer``.
+        rules: what else decides on slots: token budget, multiples, overflow.
+        optimum: ``edges`` of the optimum for this number, and ``curve``, the fewest slots for 1, 2, ... edges.
+        snap: edges are kept at multiples of it.
+        log_axis: the axis of lengths is logarithmic.
+    """
+
+    _esm = joined_modules("padding.mjs", "edge_moves.mjs", "length_axis.mjs", "edge_drawing.mjs", "edge_editor.js")
+    # as text: a path would be watched, and would keep every instance alive after it was closed
+    _css = (_FOLDER / "edge_editor.css").read_text(encoding="utf-8")
+
+    lengths = T.Bytes().tag(sync=True)  # (m,) float64: lengths and counts are whole numbers below 2**53
+    counts = T.Bytes().tag(sync=True)
+    edges = T.List(T.Int()).tag(sync=True)
+    max_length = T.Int(None, allow_none=True).tag(sync=True)
+    seq = T.Int(0).tag(sync=True)
+    answered = T.Int(0).tag(sync=True)
+    rules = T.Dict().tag(sync=True)
+    optimum = T.Dict().tag(sync=True)
+    snap = T.Int(1, min=1).tag(sync=True)
+    log_axis = T.Bool(True).tag(sync=True)
+    most = T.Int(16).tag(sync=True)
+
+    def __init__(
+        self,
+        histogram: LengthHistogram,
+        edges: Sequence[int],
+        changed: Callable[[], None] | None = None,
+        *,
+        most: int = 16,
+    ) -> None:
+        """Send the histogram once; what follows are small messages."""
+        super().__init__(edges=list(edges), most=most, rules=rules_of(Lineup()), **_sent(histogram))
+        self._changed = changed
+        self.observe(self._moved, "seq")
+
+    def show_histogram(self, histogram: LengthHistogram) -> None:
+        """Other data: bars and prefix sums are made anew in the browser."""
+        with self.hold_sync():
+            for name, value in _sent(histogram).items():
+                setattr(self, name, value)
+
+    def answer(
+        self, seq: int, lineup: Lineup, *, edges: Sequence[int] | None = None, optimum: Edges | None = None
+    ) -> None:
+        """Say that change number ``seq`` is answered, in one message with all that goes with it.
+
+        Args:
+            seq: the ``seq`` that was read with the edges that were scored.
+            lineup: the settings that were scored.
+            edges: where Python chose them; None leaves those of the user.
+            optimum: the optimal edges with their curve; None where they are not known.
+        """
+        with self.hold_sync():
+            self.rules = rules_of(lineup)
+            self.max_length = lineup.max_length
+            self.optimum = (
+                {}
+                if optimum is None or optimum.curve is None
+                else {"edges": list(optimum.edges), "curve": list(optimum.curve)}
+            )
+            if edges is not None:
+                self.edges = list(edges)
+            self.answered = max(self.answered, seq)
+
+    def _moved(self, _: Any) -> None:
+        if self._changed is not None:
+            self._changed()
+
+
+def rules_of(lineup: Lineup) -> dict[str, Any]:
+    """What ``padding.mjs`` needs to know of the settings, apart from the cap, which is a handle."""
+    return {
+        "lengthMultiple": lineup.length_multiple,
+        "overflow": "error" if str(lineup.overflow) == "split" else str(lineup.overflow),
+        "budget": lineup.token_budget,
+        "rows": lineup.rows,
+        "rowMultiple": lineup.row_multiple,
+        "singleRow": lineup.oversize == Oversize.SINGLE_ROW,
+    }
+
+
+def _sent(histogram: LengthHistogram) -> dict[str, bytes]:
+    return {
+        "lengths": histogram.values.astype(np.float64).tobytes(),
+        "counts": histogram.counts.astype(np.float64).tobytes(),
+    }

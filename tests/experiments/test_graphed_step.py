@@ -1,0 +1,33 @@
+"""bucket_graph: all shapes captured before the clock starts, ghost rows or not, on a stand-in for CUDA graphs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from labkit.batching.plan import plan_epoch
+from labkit.batching.policy import BatchPolicy
+from labkit.experiments import measure_run
+from labkit.experiments.graphed_step import one_of_each_shape
+from labkit.experiments.measure import measure
+from tests.bench.tape import TapeBackend
+
+LENGTHS = np.array([1, 2, 3, 30, 1, 2, 5, 8, 4] * 7)
+POLICY = BatchPolicy("bucket_graph", bucket_edges=(5, 30), token_budget=120)
+
+
+def test_one_batch_of_each_shape_is_chosen() -> None:
+    plan = plan_epoch(LENGTHS, POLICY)
+    chosen = one_of_each_shape(plan)
+    shapes = [(int(plan.rows[i]), int(plan.padded_lengths[i])) for i in chosen]
+    assert len(shapes) == len(set(shapes)) == plan.shapes == 2
+
+
+def test_every_step_of_an_epoch_is_a_replay(monkeypatch: pytest.MonkeyPatch) -> None:
+    backend = TapeBackend()
+    monkeypatch.setattr(measure_run, "graph_backend", lambda device: backend)
+    record = measure("din", LENGTHS, POLICY, epoch=True, warm_up=1)
+    assert plan_epoch(LENGTHS, POLICY).ghost_rows > 0  # their number must not need a graph of its own
+    assert backend.log.count("capture") == record.graph_captures == 2
+    assert record.n == len(plan_epoch(LENGTHS, POLICY))
+    assert (record.graph_replays, record.graph_fallbacks) == (record.n, 0)

@@ -1,0 +1,101 @@
+"""``labkit what-if --model --gpu``: what a model adds, what it does not take, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from labkit.cli import main
+
+OF_GPU = ("time_s", "step_s", "utilization", "useful_s", "padding_s", "gap_s", "bound")
+
+
+@pytest.fixture
+def strategies(capsys: pytest.CaptureFixture[str]) -> Any:
+    def run(words: str) -> dict[str, Any]:
+        assert main(["what-if", "ml-100k", "--json", *words.split()]) == 0
+        return {record["strategy"]: record for record in json.loads(capsys.readouterr().out)["strategies"]}
+
+    return run
+
+
+def test_a_model_on_a_gpu_fills_the_fields(strategies: Any) -> None:
+    found = strategies("--model din --gpu H100 --strategy pad_max --strategy bucket_graph")
+    padded, graph = found["pad_max"], found["bucket_graph"]
+    for record in (padded, graph):
+        assert record["useful_s"] + record["padding_s"] + record["gap_s"] == pytest.approx(record["time_s"])
+        assert record["step_s"] * record["batches"] == pytest.approx(record["time_s"])
+        assert 0 < record["utilization"] <= 1
+        assert record["bound"] in ("compute", "bandwidth", "launch")
+        for name in ("launches", "kernels", "peak_bytes", *OF_GPU):
+            assert record["provenance"][name] == "modelled"
+            assert record["reason"][name]
+    # every kernel is a launch in eager mode, every batch one in a graph
+    assert padded["launches"] == padded["kernels"] == 4 * (graph["kernels"] // 10)
+    assert graph["launches"] == graph["batches"] == 10
+    assert padded["peak_bytes"] > graph["peak_bytes"]
+
+
+def test_without_a_gpu_there_is_no_time(strategies: Any) -> None:
+    record = strategies("--model din --strategy jagged")["jagged"]
+    assert record["launches"] == record["kernels"] > 0
+    assert record["peak_bytes"] > 100_000 * 32 * 4  # the table alone
+    for name in OF_GPU:
+        assert (record[name], record["reason"][name]) == (None, "needs a GPU: --gpu NAME")
+        assert name not in record["provenance"]
+
+
+def test_without_a_model_there_is_nothing(strategies: Any) -> None:
+    record = strategies("--strategy pad_max")["pad_max"]
+    for name in ("launches", "kernels", "peak_bytes", *OF_GPU):
+        assert (record[name], record["reason"][name]) == (None, "needs a model: lengths and a policy do not tell it")
+
+
+def test_a_strategy_that_the_model_does_not_take_says_so_and_the_others_go_on(strategies: Any) -> None:
+    found = strategies("--model gru4rec --gpu t4 --strategy rnn_packed --strategy jagged --strategy segmented")
+    assert found["rnn_packed"]["time_s"] > 0
+    assert found["jagged"]["time_s"] is None
+    assert found["jagged"]["reason"]["time_s"].startswith("model gru4rec does not take the jagged layout of strategy")
+    assert found["segmented"]["reason"]["kernels"].startswith("the kernels of segmented are not traced")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            "--model gru4rec --strategy jagged",
+            (
+                "model gru4rec does not take the jagged layout of strategy jagged: use one of pad_max, pad_recent, "
+                "pad_batch, bucket_rows, bucket_budget, bucket_graph, rnn_packed."
+            ),
+        ),
+        (
+            "--model din --gpu 4090",
+            (
+                "GPU '4090' is not in the table: use one of V100-16, V100-32, T4, A10, A100-40, A100-80, L4, L40S, "
+                "H100, H100-PCIe, H200, B200."
+            ),
+        ),
+        ("--gpu H100", "--gpu 'H100' needs a model to run there: add --model din|sasrec|gru4rec|pooled|ctr."),
+        (
+            "--model dinn",
+            "Invalid value for '--model': 'dinn' does not exist: use one of din, sasrec, gru4rec, pooled, ctr.",
+        ),
+    ],
+)
+def test_refused_in_one_line(complaint: Any, words: str, message: str) -> None:
+    assert complaint(f"what-if ml-100k {words}") == message
+
+
+def test_the_table_has_the_modelled_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    words = "what-if ml-100k --model din --gpu L4 --strategy pad_max --strategy rnn_packed"
+    assert main(words.split()) == 0
+    lines = capsys.readouterr().out.splitlines()
+    header = next(line for line in lines if line.startswith("strategy"))
+    assert header.split()[-6:] == ["time", "busy", "bound", "peak", "launches", "kernels"]
+    assert next(line for line in lines if line.startswith("rnn_packed ")).split()[-6:] == ["-"] * 6
+    assert next(line for line in lines if line.startswith("pad_max ")).count("~") == 6
+    assert "modelled: din, training on L4, float32; overheads assumed" in lines
+    assert sum(line.startswith("rnn_packed: model din does not take") for line in lines) == 1
