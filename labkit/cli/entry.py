@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 from labkit.cli import edge_commands as _edge_commands  # noqa: F401  registers its commands
+from labkit.cli import kernel_commands as _kernel_commands  # noqa: F401  likewise
 from labkit.cli.commands import app
 from labkit.cli.options import joined_pairs
 from labkit.errors import LabkitError, LengthsWarning, NotebookRunError
