@@ -13,7 +13,7 @@ from labkit.gpu.launch_config import LaunchConfig
 from labkit.gpu.ops.bin_rows import bin_rows
 from labkit.gpu.ops.din_attention import attention_pool_backward_cuda, attention_pool_cuda
 from labkit.gpu.verify.ragged import DIMS, EVENTS, LENGTHS, OFFSETS, REGIMES, ROUNDING, ROWS, random
-from labkit.gpu.verify.segment_trials import bins_of
+from labkit.gpu.verify.segment_trials import bins_of, is_sample
 from labkit.gpu.verify.trial import Array, Compared, Trial
 from labkit.reference import attention as reference
 
@@ -32,8 +32,9 @@ def din_attention_trials() -> Iterator[Trial]:
     """Attention and its gradients in every regime, with masked events, masked rows, large scores and a NaN."""
     for dim in DIMS:
         for name, config in REGIMES.items():
-            yield Trial(f"attention, {name} rows, D={dim}", partial(_attention, config, dim))
-            yield Trial(f"gradients, {name} rows, D={dim}", partial(_gradients, config, dim))
+            rows, sample = f"{name} rows, D={dim}", is_sample(name, dim)
+            yield Trial(f"attention, {rows}", partial(_attention, config, dim), sample=sample)
+            yield Trial(f"gradients, {rows}", partial(_gradients, config, dim), sample=sample)
     for dtype in (torch.float16, torch.bfloat16):
         for dim in (12, 3):
             yield Trial(f"{dtype} storage, D={dim}", partial(_stored, dtype, dim), once=True)

@@ -32,7 +32,9 @@ def padded_trials() -> Iterator[Trial]:
     """``jagged_to_padded``."""
     for dtype, tail in _KINDS:
         for width in _WIDTHS:
-            yield Trial(f"{dtype} {tail}, L={width}", partial(_to_padded, dtype, tail, width))
+            yield Trial(
+                f"{dtype} {tail}, L={width}", partial(_to_padded, dtype, tail, width), sample=width == _WIDTHS[0]
+            )
     yield Trial("no rows, no events", _padded_nothing, once=True)
 
 
@@ -40,7 +42,9 @@ def jagged_trials() -> Iterator[Trial]:
     """``padded_to_jagged``."""
     for dtype, tail in _KINDS:
         for width in _WIDTHS:
-            yield Trial(f"{dtype} {tail}, L={width}", partial(_to_jagged, dtype, tail, width))
+            yield Trial(
+                f"{dtype} {tail}, L={width}", partial(_to_jagged, dtype, tail, width), sample=width == _WIDTHS[0]
+            )
     yield Trial("no rows, no events", _jagged_nothing, once=True)
 
 

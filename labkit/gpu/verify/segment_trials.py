@@ -26,21 +26,27 @@ _HOST = OFFSETS.numpy()
 _EPS = ROUNDING[torch.float32]
 
 
+def is_sample(regime: str, dim: int) -> bool:
+    """Rows of every regime, four features a lane and one."""
+    return regime == "mixed" and dim in DIMS[:2]
+
+
 @cache
 def bins_of(config: LaunchConfig) -> Tensor:
     """Bins of the ragged rows, by torch."""
-    return bin_rows(OFFSETS, config.giants(EVENTS), config.thresholds)
+    bins: Tensor = bin_rows(OFFSETS, config.giants(EVENTS), config.thresholds)
+    return bins
 
 
 def segment_pool_trials() -> Iterator[Trial]:
     """Sum, mean, maximum and their gradients, in every regime."""
     for dim in DIMS:
         for name, config in REGIMES.items():
-            rows = f"{name} rows, D={dim}"
-            yield Trial(f"sum, {rows}", partial(_sums, config, dim, False))
-            yield Trial(f"mean, {rows}", partial(_sums, config, dim, True))
-            yield Trial(f"max, {rows}", partial(_maxima, config, dim))
-            yield Trial(f"gradients, {rows}", partial(_gradients, config, dim))
+            rows, sample = f"{name} rows, D={dim}", is_sample(name, dim)
+            yield Trial(f"sum, {rows}", partial(_sums, config, dim, False), sample=sample)
+            yield Trial(f"mean, {rows}", partial(_sums, config, dim, True), sample=sample)
+            yield Trial(f"max, {rows}", partial(_maxima, config, dim), sample=sample)
+            yield Trial(f"gradients, {rows}", partial(_gradients, config, dim), sample=sample)
     for dtype in (torch.float16, torch.bfloat16):
         for dim in (12, 3):
             yield Trial(f"{dtype} storage, D={dim}", partial(_stored, dtype, dim), once=True)
@@ -48,9 +54,10 @@ def segment_pool_trials() -> Iterator[Trial]:
     yield Trial("no rows, no events", _nothing, once=True)
 
 
-def _bound(size: Array, lengths: Array | None = None) -> Array:
+def _bound(size: Array) -> Array:
     """n additions of float32 and a division of numbers whose absolute sum is ``size``."""
-    return _EPS * size * ((np.array(LENGTHS) if lengths is None else lengths)[:, None] + 2)
+    bound: Array = _EPS * size * (np.array(LENGTHS)[:, None] + 2)
+    return bound
 
 
 @cache
@@ -150,8 +157,8 @@ def _nothing() -> Iterator[Compared]:
 def bin_rows_trials() -> Iterator[Trial]:
     """Every regime; several tiles of rows; no room for giants."""
     for name, config in REGIMES.items():
-        yield Trial(f"{name} rows", partial(_bins, "ragged", config, None))
-    yield Trial("many rows of all lengths", partial(_bins, "many", REGIMES["mixed"], None))
+        yield Trial(f"{name} rows", partial(_bins, "ragged", config, None), sample=name == "mixed")
+    yield Trial("many rows of all lengths", partial(_bins, "many", REGIMES["mixed"], None), sample=True)
     yield Trial("more giants than threads", partial(_bins, "giants", LaunchConfig(0, 0, 2), None))
     yield Trial("no room for giants", partial(_bins, "ragged", REGIMES["mixed"], 0))
     yield Trial("no rows", partial(_bins, "none", REGIMES["mixed"], 0), once=True)

@@ -97,13 +97,18 @@ def memory_of(argument: Argument, base: str = "") -> Any:
 
 
 @contextmanager
-def standing_in(launcher: Any) -> Iterator[None]:
-    """Ops launch by ``launcher.launch``, and what they allocate starts as NaN or as the greatest integer."""
+def poisoned_allocations() -> Iterator[None]:
+    """What torch allocates starts as NaN or as the greatest integer, so that what a kernel forgets to write shows."""
     before, warn = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
-    # torch.utils.deterministic.fill_uninitialized_memory is on by default
-    torch.use_deterministic_algorithms(True)
+    torch.use_deterministic_algorithms(True)  # torch.utils.deterministic.fill_uninitialized_memory is on by default
     try:
-        with launching_by(launcher.launch):
-            yield
+        yield
     finally:
         torch.use_deterministic_algorithms(before, warn_only=warn)
+
+
+@contextmanager
+def standing_in(device: CpuDevice) -> Iterator[None]:
+    """Ops launch on ``device``, in memory that is poisoned."""
+    with poisoned_allocations(), launching_by(device.launch):
+        yield

@@ -58,8 +58,10 @@ class Trial:
         name: what it tries: ``"sum, mixed rows, D=12"``.
         run: calls the CUDA implementation of the op, which launches on whatever stands in for a device.
         once: forward in the quick mode alone is enough: a size or a storage type, not another way through the kernel.
+        sample: goes every way through the kernel on one input: for counts, the PTX and the sanitizers.
     """
 
     name: str
     run: Callable[[], Iterator[Compared]]
     once: bool = False
+    sample: bool = False

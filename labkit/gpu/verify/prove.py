@@ -1,0 +1,92 @@
+"""prove: everything that can be known about a source of an op without a GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from labkit.errors import KernelLaunchError
+from labkit.gpu.catalog import KERNELS
+from labkit.gpu.host.program import Order
+from labkit.gpu.host.toolchain import Mode, compiler
+from labkit.gpu.nvrtc import ARCHES
+from labkit.gpu.sources import kernel_text
+from labkit.gpu.verify.programs import Programs
+from labkit.gpu.verify.proof import FindingKind, Proof
+from labkit.gpu.verify.stages import Stages
+from labkit.gpu.verify.stand_in import poisoned_allocations
+from labkit.gpu.verify.trials import trials
+
+_WORKERS = 2  # programs and compilers run outside of this process or of the interpreter's lock
+
+#: What only other orders of the threads, the sanitizers and the compiled program can show.
+_DEEPER = ((Mode.FAST, Order.REVERSE), (Mode.FAST, Order.RANDOM), (Mode.ASAN, Order.FORWARD))
+
+
+def prove(
+    op: str,
+    path: Path | None = None,
+    *,
+    source: str | None = None,
+    arches: Sequence[int] = ARCHES,
+    timeout_s: float = 20.0,
+    cache: Path | None = None,
+) -> Proof:
+    """Look for everything that is wrong with a source of an op.
+
+    It is compiled, run on ragged rows in three orders of the threads and compared with the float64 reference, run with
+    every access checked and under sanitizers, its requests are counted, and the PTX that NVRTC made is run beside it.
+
+    Args:
+        op: key in the catalog.
+        path: of the source; None: the shipped one.
+        source: a changed text of that file, taken in its place.
+        arches: compute capabilities to compile for; kernels of 16-bit storage are compiled for 9.0 alone.
+        timeout_s: of each launch on the CPU; one that is not over by then hangs.
+        cache: folder of finished CPU programs; None: the usual one.
+
+    Returns:
+        What is wrong; a source that does not compile, crashes or hangs is a report in it.
+
+    Raises:
+        KernelLaunchError: no such op.
+        MissingPackageError: no g++ here, so that nothing can be run.
+        DataFileError: the file, or a header of it, is missing.
+
+    Cost: about 15 s on two idle cores.
+    """
+    if op not in KERNELS:
+        raise KernelLaunchError(f"there is no op {op!r}: expected one of {', '.join(KERNELS)}.")
+    compiler()
+    where = path or KERNELS[op].path
+    stages = Stages(op, where, kernel_text(where, source), Programs(op, where, source, cache), timeout_s)
+    with poisoned_allocations(), ThreadPoolExecutor(_WORKERS) as pool:
+        forward = pool.submit(stages.run, Mode.FAST, Order.FORWARD)
+        checked = pool.submit(stages.run, Mode.CHECKED, Order.RANDOM)
+        compiled = {arch: pool.submit(stages.compile, arch) for arch in arches}
+        for stage in (forward, checked):
+            stage.result()
+        counted = pool.submit(stages.count)
+        if stages.findings.all:
+            stages.not_proved.append(
+                "other orders of the threads, sanitizers, PTX: not tried, something is wrong already"
+            )
+        else:
+            for stage in [*(pool.submit(stages.run, *how) for how in _DEEPER), pool.submit(stages.run_ptx)]:
+                stage.result()
+        resources = {f"sm_{arch}": stage.result() for arch, stage in compiled.items()}
+        counts = counted.result()
+    reports = stages.findings.all
+    unequal = {FindingKind.WRONG_RESULT, FindingKind.COMPILE, FindingKind.LAUNCH, "crash", "timeout"}
+    return Proof(
+        op=op,
+        file=where.name,
+        kernels=KERNELS[op].name_expressions,
+        equal=not any(report.kind in unequal for report in reports),
+        reports=reports,
+        counts=counts,
+        resources={arch: found for arch, found in resources.items() if found},
+        trials=len(trials(op)),
+        not_proved=tuple(dict.fromkeys(stages.not_proved)),
+    )

@@ -1,0 +1,182 @@
+"""The stages of a proof; each adds what it finds to one collection. Threads may run several at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from labkit.errors import KernelCompileError, LabkitError, MissingPackageError, PtxError
+from labkit.gpu.catalog import KERNELS
+from labkit.gpu.host.program import Order
+from labkit.gpu.host.reports import LineCounts
+from labkit.gpu.host.toolchain import Mode
+from labkit.gpu.launch import launching_by
+from labkit.gpu.nvrtc import Compiled, compile_source
+from labkit.gpu.ptx.parse import Kernel, parse
+from labkit.gpu.resources import Resources, resources_of
+from labkit.gpu.verify.findings import Findings, compile_findings, summed, with_place
+from labkit.gpu.verify.programs import Programs, storage_of
+from labkit.gpu.verify.proof import Finding, FindingKind
+from labkit.gpu.verify.ptx_device import EXP_ULPS, BothRunners
+from labkit.gpu.verify.stand_in import CpuDevice, LaunchEnded
+from labkit.gpu.verify.trial import Trial
+from labkit.gpu.verify.trials import trials
+
+#: Whose PTX is run, and for which kernels of 16-bit storage are compiled.
+PTX_ARCH = 90
+
+#: Wrong trials after which a stage has seen enough.
+_MOST_WRONG = 12
+
+
+@dataclass
+class Stages:
+    """A source under proof.
+
+    Attributes:
+        op: key in the catalog.
+        path: of the source.
+        text: of it, headers put in.
+        programs: for the CPU.
+        timeout_s: of each launch.
+        findings: what is wrong.
+        not_proved: what was not looked at, and why.
+    """
+
+    op: str
+    path: Path
+    text: str
+    programs: Programs
+    timeout_s: float
+    findings: Findings = field(default_factory=Findings)
+    not_proved: list[str] = field(default_factory=list)
+
+    def compile(self, arch: int) -> Mapping[str, Resources]:
+        """What NVRTC makes of it: registers and shared memory of each kernel; spills and local memory are wrong."""
+        try:
+            compiled = self._compiled(arch)
+            found = resources_of(compiled)
+        except KernelCompileError as error:
+            for finding in compile_findings(error):
+                self.findings.add(finding)
+            return {}
+        except MissingPackageError as error:
+            self.not_proved.append(f"compiling for sm_{arch}, and its PTX: {error}")
+            return {}
+        resources = {expression: found[mangled] for expression, mangled in compiled.names.items()}
+        for expression, taken in resources.items():
+            if taken.spill_bytes or taken.stack_bytes:
+                text = (
+                    f"{expression} keeps {taken.stack_bytes} bytes a thread in local memory on sm_{arch}, of which "
+                    f"{taken.spill_bytes} bytes are stored and loaded because registers ran out"
+                )
+                self.findings.add(Finding(FindingKind.LOCAL_MEMORY, None, None, text), expression)
+        return resources
+
+    def run(self, mode: Mode, order: Order) -> None:
+        """Every trial in one mode and order of the threads, compared with the reference."""
+        device = CpuDevice(
+            lambda _, expression: self.programs.of(mode, expression),
+            order,
+            timeout_s=self.timeout_s,
+            sources={self.op: self.text},
+        )
+        wrong = 0
+        for trial in self._chosen(mode, order):
+            try:
+                with self._told(trial), launching_by(device.launch):
+                    for compared in trial.run():
+                        if compared.difference:
+                            wrong += 1
+                            text = f"{compared.difference} ({trial.name}, threads {order})"
+                            self.findings.add(Finding(FindingKind.WRONG_RESULT, None, None, text), compared.what)
+            except LaunchEnded:
+                wrong = _MOST_WRONG
+            if wrong >= _MOST_WRONG:
+                break
+        for _, run in device.launched:
+            self.findings.add_reports(run.reports)
+
+    def _chosen(self, mode: Mode, order: Order) -> Iterator[Trial]:
+        for trial in trials(self.op):
+            if trial.sample or (
+                mode is not Mode.ASAN and (not trial.once or (mode, order) == (Mode.FAST, Order.FORWARD))
+            ):
+                yield trial
+
+    def count(self) -> tuple[LineCounts, ...]:
+        """Memory requests by source line of the sample trials."""
+        device = CpuDevice(
+            lambda _, expression: self.programs.of(Mode.CHECKED, expression),
+            Order.LOCKSTEP,
+            timeout_s=self.timeout_s,
+            sources={self.op: self.text},
+        )
+        for trial in self._samples:
+            try:
+                with self._told(trial), launching_by(device.launch):
+                    list(trial.run())
+            except LaunchEnded:
+                break
+        for _, run in device.launched:
+            self.findings.add_reports(run.reports)
+        return summed(counts for _, run in device.launched for counts in run.counts)
+
+    def run_ptx(self) -> None:
+        """The sample trials from the PTX and on the CPU: both must do the same."""
+        try:
+            self._kernels  # noqa: B018 - compiled now, so that a missing compiler is said once
+        except MissingPackageError as error:
+            self.not_proved.append(f"the compiled program: {error}")
+            return
+        cpu = CpuDevice(
+            lambda _, expression: self.programs.of(Mode.FAST, expression),
+            timeout_s=self.timeout_s,
+            sources={self.op: self.text},
+        )
+        device = BothRunners(cpu, self._kernels.__getitem__, self.text, EXP_ULPS if "expf(" in self.text else 0)
+        for trial in self._samples:
+            try:
+                with self._told(trial), launching_by(device.launch):
+                    list(trial.run())
+            except PtxError as error:
+                self.findings.add(with_place(FindingKind.PTX, str(error)))
+                break
+            except LaunchEnded:
+                break
+        for difference in device.differences:
+            self.findings.add(Finding(FindingKind.PTX, None, None, difference), difference.partition(":")[0])
+
+    @cached_property
+    def _samples(self) -> tuple[Trial, ...]:
+        return tuple(trial for trial in trials(self.op) if trial.sample)
+
+    @cached_property
+    def _kernels(self) -> dict[str, Kernel]:
+        compiled = self._compiled(PTX_ARCH)
+        parsed = parse(compiled.ptx)
+        return {expression: parsed[mangled] for expression, mangled in compiled.names.items()}
+
+    def _compiled(self, arch: int) -> Compiled:
+        expressions = KERNELS[self.op].name_expressions
+        if arch != PTX_ARCH:
+            expressions = tuple(name for name in expressions if storage_of(name) in ("", "float"))
+        return compile_source(self.text, self.path.name, arch=arch, name_expressions=expressions)
+
+    @contextmanager
+    def _told(self, trial: Trial) -> Iterator[None]:
+        """What the host code or a compiler refuses is a finding, not an error of the proof."""
+        try:
+            yield
+        except KernelCompileError as error:
+            for finding in compile_findings(error):
+                self.findings.add(finding)
+            raise LaunchEnded(trial.name) from None
+        except (PtxError, LaunchEnded):
+            raise
+        except LabkitError as error:
+            self.findings.add(with_place(FindingKind.LAUNCH, f"{error} ({trial.name})"))
+            raise LaunchEnded(trial.name) from None
