@@ -139,8 +139,10 @@ __device__ __forceinline__ Share share_of(const long long* __restrict__ offsets,
   } else {
     unit -= medium_units;
     share.sharing = GROUP;
+    const int short_items = (rows - medium_end) * tiles, per_block = WARPS * per_warp;
+    if (unit >= (short_items + per_block - 1) / per_block) return share;  // before item would leave an int
     item = (unit * WARPS + warp) * per_warp + lane / share.lanes;
-    if (item < (rows - medium_end) * tiles) place = medium_end + item / tiles;
+    if (item < short_items) place = medium_end + item / tiles;
   }
   if (place < 0) return share;
   share.vector = item % tiles * 32 + lane % share.lanes;

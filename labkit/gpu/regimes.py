@@ -12,6 +12,9 @@ HEADER = 4  # entries of bins before the first pieces
 #: Vectors of one event that a group of lanes holds; more are cut into tiles.
 TILE_VECTORS = 32
 
+#: Rows times tiles of a launch: more than that would leave an int in the kernels.
+MAX_ROWS = 2**31 - 1024
+
 
 class Regime(StrEnum):
     """Who works on a row."""

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from labkit.errors import KernelLaunchError
 from labkit.gpu.launch_config import LaunchConfig
+from labkit.gpu.ops.checks import check_row_count
 from labkit.gpu.regimes import WARPS, Regime, blocks, group_lanes, regime_of, tiles, vector_features
 from labkit.lengths.generate import power_law
 from labkit.lengths.histogram import LengthHistogram
@@ -51,6 +52,12 @@ def test_the_blocks_suffice_for_any_rows(
 def test_thresholds_that_decrease_are_refused(wrong: tuple[int, int, int]) -> None:
     with pytest.raises(KernelLaunchError, match=f"got {wrong[0]}, {wrong[1]}, {wrong[2]}. Use LaunchConfig"):
         LaunchConfig(*wrong)
+
+
+def test_more_rows_than_an_int_numbers_are_refused() -> None:
+    check_row_count(2**31 - 1024)
+    with pytest.raises(KernelLaunchError, match="up to 2147482624 rows"):
+        check_row_count(2**31 - 1023)
 
 
 def test_giants_need_room_only_where_there_can_be_some() -> None:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from labkit.gpu.launch import launch
-from labkit.gpu.ops.checks import check_offsets
+from labkit.gpu.ops.checks import check_offsets, check_row_count
 from labkit.gpu.regimes import HEADER
 
 _OP = "bin_rows"
@@ -57,6 +57,7 @@ def bin_rows(offsets: Tensor, giants: int, thresholds: Sequence[int]) -> Tensor:
 def bin_rows_cuda(offsets: Tensor, giants: int, thresholds: Sequence[int]) -> Tensor:
     """``bin_rows`` by its kernels."""
     rows, device = check_offsets(offsets), offsets.device
+    check_row_count(rows)
     tiles = -(-rows // _TILE)
     bins = torch.empty(HEADER + giants + 1 + rows, dtype=torch.int32, device=device)
     if not rows:

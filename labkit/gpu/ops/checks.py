@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from labkit.errors import KernelArgumentError, ShapeError
-from labkit.gpu.regimes import HEADER
+from labkit.errors import KernelArgumentError, KernelLaunchError, ShapeError
+from labkit.gpu.regimes import HEADER, MAX_ROWS
 
 
 def check_offsets(offsets: Tensor, *others: Tensor) -> int:
@@ -72,6 +72,18 @@ def check_bins(bins: Tensor, rows: int, thresholds: Sequence[int]) -> None:
         raise ShapeError(
             f"bins must have {HEADER + 1} + giants + B entries, and three thresholds: got {tuple(bins.shape)} for "
             f"B={rows}, thresholds {list(thresholds)}. Make them with bin_rows and pass the same thresholds."
+        )
+
+
+def check_row_count(rows: int) -> None:
+    """Refuse more rows, or rows times tiles, than the kernels can number.
+
+    Raises:
+        KernelLaunchError: above 2**31 - 1024.
+    """
+    if rows > MAX_ROWS:
+        raise KernelLaunchError(
+            f"a launch takes up to {MAX_ROWS} rows (times tiles of 128 features), got {rows}: split it."
         )
 
 

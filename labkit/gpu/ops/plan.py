@@ -9,7 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from labkit.errors import KernelArgumentError, KernelLaunchError
+from labkit.errors import KernelArgumentError
+from labkit.gpu.ops.checks import check_row_count
 from labkit.gpu.regimes import HEADER, blocks, group_lanes, pieces, tiles, vector_features
 
 _STORAGE = {torch.float32: "float", torch.float16: "f16", torch.bfloat16: "bf16"}
@@ -43,7 +44,7 @@ class Plan:
 
         Raises:
             KernelArgumentError: a dtype that the kernels do not store, or two of them.
-            KernelLaunchError: more rows than an int32 can number.
+            KernelLaunchError: more rows, times tiles, than an int32 can number.
         """
         dtype, dim = stored[0].dtype, stored[0].shape[-1]
         for tensor in stored:
@@ -55,10 +56,7 @@ class Plan:
         aligned = all(tensor.data_ptr() % (4 * tensor.itemsize) == 0 for tensor in stored)
         features = vector_features(dim, aligned=aligned)
         vectors = dim // features
-        if rows * tiles(vectors) >= 2**31 - 512:
-            raise KernelLaunchError(
-                f"at most 2**31 rows and tiles, got {rows} rows of {tiles(vectors)}: split the batch."
-            )
+        check_row_count(rows * tiles(vectors))
         giants = bins.shape[0] - HEADER - 1 - rows
         return cls(f"{_STORAGE[dtype]}, {features}", features, vectors, rows, events, giants, tuple(thresholds))
 
