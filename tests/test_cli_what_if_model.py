@@ -58,7 +58,7 @@ def test_a_strategy_that_the_model_does_not_take_says_so_and_the_others_go_on(st
     assert found["rnn_packed"]["time_s"] > 0
     assert found["jagged"]["time_s"] is None
     assert found["jagged"]["reason"]["time_s"].startswith("model gru4rec does not take the jagged layout of strategy")
-    assert found["segmented"]["reason"]["kernels"].startswith("the kernels of segmented are not traced")
+    assert found["segmented"]["reason"]["kernels"].startswith("model gru4rec does not take the segmented layout")
 
 
 @pytest.mark.parametrize(

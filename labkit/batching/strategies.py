@@ -36,6 +36,7 @@ class Layout(StrEnum):
 
     PADDED = "padded"  # (B, L) rectangle + lengths
     JAGGED = "jagged"  # values + offsets
+    SEGMENTED = "segmented"  # the same, and which rows are short, medium, long or giant
     PACKED_ROWS = "packed_rows"  # (B, capacity) rows of several sequences + positions and block-diagonal mask
     PACKED_SEQUENCE = "packed_sequence"  # torch's PackedSequence, sorted inside the collate
     SPARSE = "sparse"  # COO/CSR
@@ -130,7 +131,7 @@ STRATEGIES: dict[Strategy, StrategySpec] = {
             "values and offsets, kernels by length",
             Batching.EVENT_BUDGET,
             *_EVENTS,
-            layout=Layout.JAGGED,
+            layout=Layout.SEGMENTED,
             launch="CuPy RawKernels by length",
         ),
         _spec(

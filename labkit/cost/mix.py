@@ -60,7 +60,7 @@ def batch_mix(scored: WhatIf, histogram: LengthHistogram) -> BatchMix:
             return _mix(list(_packs(scored)), _EXACT)
         case Layout.PACKED_SEQUENCE:
             return _fixed_rows(scored, histogram)
-        case Layout.JAGGED | Layout.SPARSE:
+        case Layout.JAGGED | Layout.SEGMENTED | Layout.SPARSE:
             return _filled_by_events(scored, histogram)
 
 

@@ -101,6 +101,7 @@ BASES: dict[Layout, tuple[Term, ...]] = {
         *(Term.ONE, Term.ROWS, Term.EVENTS),
         *(Term.LONGEST, Term.WINDOWS, Term.WINDOW_SLOTS, Term.WINDOW_SQUARES),
     ),
+    Layout.SEGMENTED: (Term.ONE, Term.ROWS, Term.EVENTS),
     Layout.PACKED_ROWS: (Term.ONE, Term.ROWS, Term.SLOTS, Term.SQUARES, Term.WIDTH, Term.MASK, Term.SEGMENTS),
     Layout.PACKED_SEQUENCE: (Term.ONE, Term.ROWS, Term.EVENTS, Term.LONGEST, Term.FILLED),
     Layout.SPARSE: (Term.ONE, Term.ROWS, Term.EVENTS),

@@ -13,6 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode, is_traceable_wrapper
 from torch.utils.flop_counter import flop_registry
 
 from labkit.cost.allocations import AllocationTrace, Event, as_without_modes, storages_of, tensors_in
+from labkit.cost.kernel_costs import KERNEL_COSTS
 from labkit.cost.op_costs import Call, OpCost, Operand, cost_of
 from labkit.cost.step_cost import Traced
 
@@ -160,7 +161,7 @@ def _cost(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any,
         None if formula is None else int(formula(*args, **kwargs, out_val=result)),
         tuple(a for a in args if type(a) is int),
     )
-    return cost_of(call)
+    return KERNEL_COSTS.get(call.name, cost_of)(call)
 
 
 def _changed(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Tensor]:

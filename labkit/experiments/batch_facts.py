@@ -18,7 +18,7 @@ def shape_text(batch: Any) -> str:
 
     It is read from shapes alone. The batch may lie on a device that has just run out of memory: nothing is computed.
     """
-    tensors = [t for t in _tensors(batch) if t.ndim]
+    tensors = [t for t in _tensors(getattr(batch, "values", batch)) if t.ndim]
     valid = getattr(batch, "valid", None)
     segment_ids = getattr(batch, "segment_ids", None)
     rectangle = valid if valid is not None else segment_ids

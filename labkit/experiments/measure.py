@@ -12,7 +12,6 @@ import torch
 from numpy.typing import ArrayLike
 
 from labkit.batching.policy import BatchPolicy
-from labkit.batching.strategies import Strategy
 from labkit.bench.environment import environment, name_of
 from labkit.bench.observers.utilization import utilization
 from labkit.bench.observers.utilization_gpu import GPU_FIGURES
@@ -29,11 +28,6 @@ from labkit.provenance import Figure
 
 #: Called with the steps done and the seconds since the first timed step.
 OnProgress = Callable[[int, float], object]
-
-#: Strategies that cannot run yet, and why.
-NOT_YET = {
-    Strategy.SEGMENTED: "its CUDA kernels by length are not there yet; jagged makes the same batches with torch's ops"
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,8 +164,6 @@ def run_policy(
     Raises:
         PolicyError: the policy does not fit the lengths.
     """
-    if policy.strategy in NOT_YET:
-        return refused(work, policy, device, NOT_YET[policy.strategy])
     run: StrategyRun | None = None
     figures: dict[str, Figure] = {}
     try:

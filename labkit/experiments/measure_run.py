@@ -192,19 +192,31 @@ class StrategyRun:
             "at the rate of real events measured"
         )
 
+    @property
+    def _stand_in(self) -> str:
+        """What ran in the place of the kernels, where they cannot run."""
+        if self.policy.strategy is not Strategy.SEGMENTED or self.device.type == "cuda":
+            return ""
+        return "; torch's implementation of the kernels' ops: CUDA kernels do not run here"
+
     def _timing_figures(self, timing: Timing) -> dict[str, Figure]:
         """Time and throughput: real events, never slots."""
         measured, rate = Origin.MEASURED, self._events / timing.wall_s
         note = self._share_note(timing)
         epoch_s = timing.wall_s if note is None else self.plan.kept_events / rate if rate else None
+        note = "; ".join(filter(None, (note, self._stand_in.removeprefix("; ")))) or None
         spread = timing.spread_s
         return {
             "epoch_s": Figure(epoch_s, "s", measured, note)
             if epoch_s is not None
             else Figure(None, "s", None, "the batches that were run hold no event, so there is no rate"),
-            "events_per_s": Figure(rate, "events/s", measured, "real events, the loader's time included"),
+            "events_per_s": Figure(
+                rate, "events/s", measured, f"real events, the loader's time included{self._stand_in}"
+            ),
             "n": Figure(timing.n, "1", measured, f"steps timed after warm-up, {self.execution.mode}"),
-            "median_s": Figure(timing.median_s, "s", measured, "of a step, without the wait for its batch"),
+            "median_s": Figure(
+                timing.median_s, "s", measured, f"of a step, without the wait for its batch{self._stand_in}"
+            ),
             "spread_s": Figure(None, "s", None, "a single step has no spread")
             if spread is None
             else Figure(spread, "s", measured, "distance of the quartiles of the steps"),

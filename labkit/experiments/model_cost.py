@@ -53,6 +53,7 @@ _SAMPLES: dict[Layout, tuple[Sample, ...]] = {
         Sample((6, 3, 5, 2, 4, 6)),
         Sample((8, 5, 0, 4, 6)),
     ),
+    Layout.SEGMENTED: (Sample((5, 3)), Sample((7, 4, 3)), Sample((6, 4, 3, 2, 5)), Sample((8, 5, 0, 4, 6))),
     Layout.SPARSE: (Sample((5, 3)), Sample((7, 4, 3)), Sample((6, 4, 3, 2, 5)), Sample((8, 5, 0, 4, 6))),
     Layout.PACKED_ROWS: (
         Sample((4, 3, 3), 5),
@@ -189,6 +190,7 @@ def shape_of(batch: Any) -> BatchShape:
     from labkit.layouts.packed import PackedBatch
     from labkit.layouts.packed_rnn import PackedSequenceBatch
     from labkit.layouts.padded import PaddedBatch
+    from labkit.layouts.segmented import SegmentedBatch
     from labkit.layouts.sparse import SparseBatch
 
     match batch:
@@ -200,6 +202,8 @@ def shape_of(batch: Any) -> BatchShape:
             return BatchShape(rows=rows, width=width, segments=batch.lengths.shape[0])
         case JaggedBatch():
             return BatchShape(rows=batch.offsets.shape[0] - 1, events=_events(batch), longest=longest_row(batch))
+        case SegmentedBatch():
+            return BatchShape(rows=batch.offsets.shape[0] - 1, events=_events(batch))
         case SparseBatch():
             return BatchShape(rows=batch.offsets.shape[0] - 1, events=batch.row_ids.shape[0])
         case PackedSequenceBatch():

@@ -26,7 +26,6 @@ OF_GPU = {"time_s": "s", "step_s": "s", "utilization": "1", "useful_s": "s", "pa
 NEEDS_A_MODEL = "needs a model: lengths and a policy do not tell it"
 NEEDS_A_GPU = "needs a GPU: --gpu NAME"
 _NO_BATCHES = "there is no batch"
-_NOT_TRACED = "the kernels of segmented are not traced: jagged is the same data in torch's own ops."
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +97,6 @@ def modelled(scored: WhatIf, histogram: LengthHistogram, choice: ModelChoice) ->
     """
     strategy = scored.policy.strategy
     try:
-        if strategy is Strategy.SEGMENTED:
-            raise PolicyError(_NOT_TRACED)
         cost = strategy_cost(choice.model, strategy, choice.mode)
     except LabkitError as error:
         return Modelled.refused(str(error))

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
 from labkit.errors import ShapeError
+from labkit.gpu.ops.bin_rows import bin_rows
 from labkit.jagged import validate_offsets
 from labkit.layouts.batch import Batch
 from labkit.layouts.jagged_batch import JaggedBatch
 from labkit.layouts.packed import PackedBatch
 from labkit.layouts.packed_rnn import PackedSequenceBatch
 from labkit.layouts.padded import PaddedBatch
+from labkit.layouts.segmented import SegmentedBatch
 from labkit.layouts.sparse import SparseBatch
 
 
@@ -62,6 +65,8 @@ def _lengths_of(batch: Batch, events: dict[str, Tensor]) -> NDArray[np.int64]:
     offsets = _host(batch.offsets)
     if isinstance(batch, JaggedBatch):
         _check_longest(batch, np.diff(offsets))
+    elif isinstance(batch, SegmentedBatch):
+        _check_bins(batch)
     else:
         _check_sparse(batch, np.diff(offsets))
     return np.diff(offsets)
@@ -125,6 +130,13 @@ def _check_longest(batch: JaggedBatch, lengths: NDArray[np.int64]) -> None:
     longest = int(lengths.max(initial=0))
     if batch.longest is not None and batch.longest < longest:
         raise ShapeError(f"longest must be the longest row: expected {longest}, got {batch.longest}.")
+
+
+def _check_bins(batch: SegmentedBatch) -> None:
+    offsets = batch.offsets.cpu()
+    giants = batch.bins.shape[0] - bin_rows(offsets, 0, batch.config.thresholds).shape[0]
+    if giants < 0 or not torch.equal(batch.bins.cpu(), bin_rows(offsets, giants, batch.config.thresholds)):
+        raise ShapeError("bins must be those of the offsets and thresholds: got others. Make the batch with segmented.")
 
 
 def _check_ghost_rows(lengths: NDArray[np.int64], rows: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -15,12 +15,14 @@ from labkit.batching.fields import choice
 from labkit.batching.policy import BatchPolicy
 from labkit.batching.strategies import Layout
 from labkit.errors import PolicyError
+from labkit.gpu.launch_config import LaunchConfig
 from labkit.layouts.batch_shapes import BatchShape, BatchShapes
 from labkit.layouts.features import UNNAMED, Feature, Samples, bits, read_samples
 from labkit.layouts.jagged_batch import JaggedBatch as JaggedBatch
 from labkit.layouts.packed_collate import PackedCollate
 from labkit.layouts.packed_rnn import PackedSequenceBatch, pack_jagged
 from labkit.layouts.padded import PaddedBatch, pad_feature, valid_slots
+from labkit.layouts.segmented import SegmentedBatch, segmented
 from labkit.layouts.sparse import SparseBatch, sparse_batch
 from labkit.lengths.histogram import LengthHistogram
 
@@ -31,22 +33,26 @@ class Collate:
 
     Attributes:
         shapes: what the policy says about the shape of its batches.
-        layout: padded, jagged, packed sequence or sparse.
+        layout: padded, jagged, segmented, packed sequence or sparse.
         padding_value: written to padding slots.
         sequences: fields with one entry an event; None: every field with at least one dimension.
+        launch: thresholds of the segmented layout.
     """
 
     shapes: BatchShapes
     layout: Layout
     padding_value: float
     sequences: tuple[str, ...] | None
+    launch: LaunchConfig = field(default_factory=LaunchConfig)
 
     @property
     def policy(self) -> BatchPolicy:
         """The policy whose batches it takes."""
         return self.shapes.policy
 
-    def __call__(self, samples: Sequence[Any]) -> PaddedBatch | JaggedBatch | PackedSequenceBatch | SparseBatch:
+    def __call__(
+        self, samples: Sequence[Any]
+    ) -> PaddedBatch | JaggedBatch | SegmentedBatch | PackedSequenceBatch | SparseBatch:
         """Turn the samples of one batch into tensors; see ``collate``."""
         read, shape = self.planned(samples)
         lengths = np.zeros(shape.rows, dtype=np.int64)
@@ -60,6 +66,8 @@ class Collate:
         offsets = torch.zeros(shape.rows + 1, dtype=torch.int64)
         np.cumsum(lengths, out=offsets.numpy()[1:])
         jagged = JaggedBatch(self._values(read, shape), offsets, len(samples), int(lengths.max()))
+        if self.layout is Layout.SEGMENTED:
+            return segmented(jagged, self.launch)
         return sparse_batch(jagged, tuple(read.sequences)) if self.layout is Layout.SPARSE else jagged
 
     def planned(self, samples: Sequence[Any]) -> tuple[Samples, BatchShape]:
@@ -103,6 +111,7 @@ def collate(
     histogram: LengthHistogram | ArrayLike | None = None,
     padding_value: float = 0,
     sequences: Sequence[str] | None = None,
+    launch: LaunchConfig | None = None,
 ) -> Collate | PackedCollate:
     """Make the ``collate_fn`` that gives each batch of a policy the shape that was planned for it.
 
@@ -119,17 +128,19 @@ def collate(
 
     Args:
         policy: the one that the batch sampler runs.
-        layout: ``padded``, ``jagged``, ``packed_rows``, ``packed_sequence`` or ``sparse``; None: that of the strategy.
+        layout: ``padded``, ``jagged``, ``segmented``, ``packed_rows``, ``packed_sequence`` or ``sparse``; None: that of
+            the strategy.
         histogram: of the data set, or its (N,) lengths. Needed where shapes depend on it: ``pad_max``, ``pad_recent``
             without ``max_length``, ``packed`` without ``capacity``, static shapes without ``drop_last``. Given, the
             policy is checked against it now.
         padding_value: written to padding slots.
         sequences: names of the fields with one entry an event; None: every field with at least one dimension.
+        launch: thresholds of the segmented layout; None: those that suit the histogram, or else the defaults.
 
     Returns:
-        A callable: samples -> ``PaddedBatch``, ``JaggedBatch``, ``PackedSequenceBatch`` or ``SparseBatch``; of
-        ``packed``, whose samples come from a ``PackedDataset``: -> ``PackedBatch``. ``pad_on_device`` makes of it one
-        that leaves the padding to the device.
+        A callable: samples -> ``PaddedBatch``, ``JaggedBatch``, ``SegmentedBatch``, ``PackedSequenceBatch`` or
+        ``SparseBatch``; of ``packed``, whose samples come from a ``PackedDataset``: -> ``PackedBatch``.
+        ``pad_on_device`` makes of it one that leaves the padding to the device.
 
     Raises:
         PolicyError: a layout that the strategy cannot have, a missing histogram, a policy that does not fit it; when
@@ -144,7 +155,10 @@ def collate(
     names = (sequences,) if isinstance(sequences, str) else None if sequences is None else tuple(sequences)
     if chosen is Layout.PACKED_ROWS:
         return PackedCollate.of_policy(policy, histogram, _number(padding_value), names)
-    return Collate(BatchShapes.of_policy(policy, histogram), chosen, _number(padding_value), names)
+    shapes, number = BatchShapes.of_policy(policy, histogram), _number(padding_value)
+    if launch is None and chosen is Layout.SEGMENTED and histogram is not None and histogram.events:
+        launch = LaunchConfig.for_histogram(histogram, _WIDTH, events=min(policy.token_budget, histogram.events))
+    return Collate(shapes, chosen, number, names, launch or LaunchConfig())
 
 
 def _layout(policy: BatchPolicy, layout: Layout | str | None) -> Layout:
@@ -164,10 +178,15 @@ def _layout(policy: BatchPolicy, layout: Layout | str | None) -> Layout:
     raise PolicyError(f"strategy {policy.strategy} has no {chosen} layout{why}. Use {names}, or another strategy.")
 
 
+#: Width of an event for which thresholds are chosen: a collate sees ids, not the model's D, and from 32 to 128 the
+#: thresholds differ by a power of two at most.
+_WIDTH = 64
+
 #: The layouts that the batches of a strategy can have, by its own layout.
 _POSSIBLE = {
     Layout.PADDED: (Layout.PADDED, Layout.JAGGED),
-    Layout.JAGGED: (Layout.JAGGED,),
+    Layout.JAGGED: (Layout.JAGGED, Layout.SEGMENTED),
+    Layout.SEGMENTED: (Layout.SEGMENTED, Layout.JAGGED),
     Layout.PACKED_ROWS: (Layout.PACKED_ROWS,),
     Layout.PACKED_SEQUENCE: (Layout.PACKED_SEQUENCE, Layout.JAGGED),
     Layout.SPARSE: (Layout.SPARSE, Layout.JAGGED),

@@ -11,9 +11,9 @@ from labkit.gpu.launch_config import LaunchConfig
 from labkit.gpu.ops.bin_rows import bin_rows
 from labkit.gpu.ops.din_attention import attention_pool
 from labkit.gpu.ops.embedding_pool import embedding_pool
-from labkit.gpu.ops.segment_pool import segment_max, segment_sum
+from labkit.gpu.ops.segment_pool import segment_max, segment_sum, segment_sum_backward
 from labkit.jagged import validate_offsets
-from labkit.layouts.collate import JaggedBatch
+from labkit.layouts.jagged_batch import JaggedBatch
 
 
 class SegmentedBatch(NamedTuple):
@@ -65,6 +65,20 @@ class SegmentedBatch(NamedTuple):
         arguments = (table, ids, weights, self.offsets, self.bins, self.config.thresholds)
         pooled: Tensor = embedding_pool(*arguments, _is_mean(mode))
         return pooled
+
+    def spread(self, values: Tensor, events: int) -> Tensor:
+        """(T, D): the (R, D) values of each row at all its events; the gradient is a sum over the row.
+
+        Args:
+            values: (R, D).
+            events: T.
+
+        Raises:
+            ShapeError: values that are not (R, D).
+            KernelArgumentError: a dtype, device or stride that a kernel would misread.
+        """
+        spread: Tensor = segment_sum_backward(values, self.offsets, self.bins, self.config.thresholds, events, False)
+        return spread
 
     def attend(self, scores: Tensor, values: Tensor) -> Tensor:
         """(R, D): (T, D) values by the softmax of (T,) scores within each row; -inf masks; 0 for rows without any.

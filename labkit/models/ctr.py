@@ -33,7 +33,7 @@ class Ctr(RaggedModel):
     Source: Caruana, Multitask Learning, Machine Learning 28, 1997: one shared network, a head a task.
     """
 
-    takes = (Layout.PADDED, Layout.JAGGED, Layout.PACKED_ROWS, Layout.SPARSE)
+    takes = (Layout.PADDED, Layout.JAGGED, Layout.SEGMENTED, Layout.PACKED_ROWS, Layout.SPARSE)
 
     def __init__(
         self,

@@ -12,6 +12,7 @@ from labkit.layouts.batch import Batch
 from labkit.layouts.jagged_batch import JaggedBatch
 from labkit.layouts.packed import PackedBatch
 from labkit.layouts.padded import PaddedBatch
+from labkit.layouts.segmented import SegmentedBatch
 from labkit.layouts.segments import piece_ids, row_ids, segment_sum
 from labkit.layouts.softmax import masked_softmax, segment_softmax
 from labkit.layouts.sparse import SparseBatch
@@ -37,7 +38,7 @@ class Din(RaggedModel):
         here the scores go through a softmax, which the paper leaves out.
     """
 
-    takes = (Layout.PADDED, Layout.JAGGED, Layout.PACKED_ROWS, Layout.SPARSE)
+    takes = (Layout.PADDED, Layout.JAGGED, Layout.SEGMENTED, Layout.PACKED_ROWS, Layout.SPARSE)
 
     def __init__(
         self,
@@ -78,6 +79,9 @@ class Din(RaggedModel):
         if isinstance(batch, JaggedBatch):
             ids = row_ids(batch.offsets, events.shape[0])
             return self._pooled(events, target[ids], ids, target.shape[0])
+        if isinstance(batch, SegmentedBatch):
+            scores = self._scores(events, batch.spread(target, events.shape[0]))
+            return batch.attend(scores.to(events.dtype), events)  # mixed precision narrows the scores alone
         if isinstance(batch, PackedBatch):
             pieces = batch.lengths.shape[0]
             ids = piece_ids(batch).view(-1)  # padding is a piece of its own, after all others

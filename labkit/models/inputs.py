@@ -20,6 +20,7 @@ from labkit.layouts.moving import to_device
 from labkit.layouts.packed import PackedBatch
 from labkit.layouts.packed_rnn import pack_jagged
 from labkit.layouts.padded import PaddedBatch, pad_rows, valid_slots
+from labkit.layouts.segmented import segmented
 from labkit.layouts.sparse import sparse_batch
 from labkit.models.registry import FieldSpec, ModelSpec
 
@@ -104,6 +105,8 @@ def example_batch(
     match layout:
         case Layout.JAGGED:
             batch: Batch = jagged
+        case Layout.SEGMENTED:
+            batch = segmented(jagged)
         case Layout.PADDED:
             batch = _padded(jagged, values, spec, width)
         case Layout.PACKED_ROWS:

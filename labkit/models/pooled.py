@@ -29,7 +29,7 @@ class PooledTower(RaggedModel):
     Source: Covington et al., Deep Neural Networks for YouTube Recommendations, RecSys 2016, section 3.
     """
 
-    takes = (Layout.PADDED, Layout.JAGGED, Layout.PACKED_ROWS, Layout.SPARSE)
+    takes = (Layout.PADDED, Layout.JAGGED, Layout.SEGMENTED, Layout.PACKED_ROWS, Layout.SPARSE)
 
     def __init__(
         self,

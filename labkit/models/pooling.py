@@ -14,6 +14,7 @@ from labkit.layouts.batch import Batch
 from labkit.layouts.jagged_batch import JaggedBatch
 from labkit.layouts.packed import PackedBatch
 from labkit.layouts.padded import PaddedBatch
+from labkit.layouts.segmented import SegmentedBatch
 from labkit.layouts.segments import piece_ids, segment_max, segment_sum
 from labkit.layouts.sparse import SparseBatch
 from labkit.layouts.spmm import spmm
@@ -33,8 +34,8 @@ def pool(table: Tensor, batch: Batch, name: str, pooling: Pooling) -> Tensor:
 
     Args:
         table: (V, D).
-        batch: padded (gather, then a masked reduction), jagged (EmbeddingBag, no gathered copy), packed (gather, then
-            by piece) or sparse (counts times the table).
+        batch: padded (gather, then a masked reduction), jagged (EmbeddingBag, no gathered copy), segmented (one kernel
+            of lookup and sum), packed (gather, then by piece) or sparse (counts times the table).
         name: of a field with one id an event.
         pooling: how.
 
@@ -49,11 +50,15 @@ def pool(table: Tensor, batch: Batch, name: str, pooling: Pooling) -> Tensor:
         return _padded(functional.embedding(field(batch, name), table), batch, pooling)
     if isinstance(batch, JaggedBatch):
         return bags(table, field(batch, name), batch.offsets, pooling)
+    if isinstance(batch, SegmentedBatch):
+        return batch.embedding_pool(table, field(batch, name), mode=pooling)
     if isinstance(batch, PackedBatch):
         return _packed(functional.embedding(field(batch, name), table), batch, pooling)
     if isinstance(batch, SparseBatch):
         return _sparse(table, batch, name, pooling)
-    raise PolicyError(f"pool does not take a {type(batch).__name__}: give a padded, jagged, packed or sparse batch.")
+    raise PolicyError(
+        f"pool does not take a {type(batch).__name__}: give a padded, jagged, segmented, packed or sparse batch."
+    )
 
 
 def bags(table: Tensor, ids: Tensor, offsets: Tensor, pooling: Pooling) -> Tensor:

@@ -96,7 +96,7 @@ MODELS: dict[Model, ModelSpec] = {
         ModelSpec(
             Model.DIN,
             "DIN: attention of a candidate item over the history",
-            (Layout.PADDED, Layout.JAGGED, Layout.PACKED_ROWS, Layout.SPARSE),
+            (Layout.PADDED, Layout.JAGGED, Layout.SEGMENTED, Layout.PACKED_ROWS, Layout.SPARSE),
             _items(_TARGET, _LABEL),
             "din:Din",
         ),
@@ -117,14 +117,14 @@ MODELS: dict[Model, ModelSpec] = {
         ModelSpec(
             Model.POOLED,
             "pooled tower: mean of the history's embeddings",
-            (Layout.PADDED, Layout.JAGGED, Layout.PACKED_ROWS, Layout.SPARSE),
+            (Layout.PADDED, Layout.JAGGED, Layout.SEGMENTED, Layout.PACKED_ROWS, Layout.SPARSE),
             _items(_TARGET, _LABEL),
             "pooled:PooledTower",
         ),
         ModelSpec(
             Model.CTR,
             "CTR: many sparse fields, multi-task head",
-            (Layout.PADDED, Layout.JAGGED, Layout.PACKED_ROWS, Layout.SPARSE),
+            (Layout.PADDED, Layout.JAGGED, Layout.SEGMENTED, Layout.PACKED_ROWS, Layout.SPARSE),
             _items(
                 FieldSpec("categories", "event", "int64", 1000),
                 FieldSpec("shops", "event", "int64", 20_000),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from labkit.cost.kernel_costs import KERNEL_COSTS
 from labkit.cost.op_costs import Call, Matmul, OpCost, Operand, cost_of
 from labkit.errors import CostError
 
@@ -64,6 +65,38 @@ CASES = {
         OpCost(1200, 720, 240, 1, Matmul(6, 5, 5, 4)),
     ),
 }
+
+
+#: T = 10 events of D = 8 in B = 4 rows, as offsets (5,) and bins (9,).
+EVENTS, PER_ROW, ROWS = floats(10, 8), floats(4, 8), (ids(5), Operand((9,), 4, 9))
+OWN = {
+    "segment_sum": (Call("segment_sum", (EVENTS, *ROWS), (PER_ROW,)), OpCost(80, 320 + 76, 128, 2)),
+    "spread": (Call("segment_sum_backward", (PER_ROW, *ROWS), (EVENTS,)), OpCost(80, 128 + 76, 320, 1)),
+    # ten rows are taken of a table of 1000
+    "embedding_pool": (
+        Call("embedding_pool", (floats(1000, 8), ids(10), *ROWS), (PER_ROW,)),
+        OpCost(160, 80 + 76 + 320, 128, 2),
+    ),
+    "weight_grad": (
+        Call("embedding_pool_weight_grad", (PER_ROW, floats(1000, 8), ids(10), *ROWS), (floats(10),)),
+        OpCost(160, 128 + 80 + 76 + 320, 40, 1),
+    ),
+    # five passes over ids and places, then ten rows of the gradient
+    "table_grad": (
+        Call("embedding_pool_table_grad", (PER_ROW, ids(10), ids(5)), (floats(1000, 8),)),
+        OpCost(160, 80 + 40 + 800 + 320, 800 + 32_000, 21),
+    ),
+    "attention": (
+        Call("attention_pool", (floats(10), EVENTS, *ROWS), (PER_ROW, floats(4), floats(4))),
+        OpCost(160, 40 + 320 + 76, 128 + 32, 2),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_cost_of_the_ops_of_our_kernels(name: str) -> None:
+    call, cost = OWN[name]
+    assert KERNEL_COSTS[call.name](call) == cost
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -11,7 +11,6 @@ import torch
 from torch import Tensor
 
 from labkit.batching.policy import BatchPolicy
-from labkit.batching.strategies import Strategy
 from labkit.bench.record import FIGURES, Record
 from labkit.errors import DeviceError, PolicyError
 from labkit.experiments.measure import is_out_of_memory, measure
@@ -38,6 +37,7 @@ def measured(policy: BatchPolicy, **options: Any) -> Record:
         BatchPolicy("bucket_graph", **BUCKETS),
         BatchPolicy("packed", rows=4, capacity=30),
         JAGGED,
+        BatchPolicy("segmented", token_budget=64),
         BatchPolicy("sparse", token_budget=64),
     ],
     ids=lambda policy: str(policy.strategy),
@@ -50,7 +50,7 @@ def test_every_layout_is_measured_with_an_origin_or_a_reason_for_every_figure(po
         assert figure.value is not None or figure.reason, name
     assert record.provenance["epoch_s"] is Origin.MEASURED
     assert record.provenance["padding_ratio"] is Origin.EXACT
-    assert "epoch_s" not in record.reason  # a whole epoch: nothing is extrapolated
+    assert "extrapolated" not in record.reason.get("epoch_s", "")
     assert record.n == record.batches
     assert record.kernels is None
     assert record.launches > 50
@@ -171,10 +171,13 @@ def test_another_error_is_no_lack_of_memory() -> None:
     assert not is_out_of_memory(ValueError("not enough memory"))
 
 
-def test_a_strategy_that_cannot_run_yet_says_why() -> None:
-    record = measured(BatchPolicy(Strategy.SEGMENTED, token_budget=64))
-    assert not record.ok
-    assert record.reason["epoch_s"].startswith("its CUDA kernels by length are not there yet")
+def test_segmented_on_a_cpu_says_what_ran_in_the_place_of_the_kernels() -> None:
+    whole = measured(BatchPolicy("segmented", token_budget=64), epoch=True)
+    assert whole.reason["epoch_s"] == "torch's implementation of the kernels' ops: CUDA kernels do not run here"
+    part = measured(BatchPolicy("segmented", token_budget=64), seconds=1e-9)
+    for name in ("epoch_s", "events_per_s", "median_s"):
+        assert part.reason[name].endswith("; torch's implementation of the kernels' ops: CUDA kernels do not run here")
+        assert "torch's implementation" not in measured(JAGGED, seconds=1e-9).reason[name]
 
 
 @pytest.mark.parametrize(

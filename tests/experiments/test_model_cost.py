@@ -78,8 +78,9 @@ def test_the_peak_is_that_of_a_measured_step_on_the_cpu(model: Model, layout: La
         trace.hold((*built.parameters(), *built.buffers(), *tensors_in(batch)))
         step(batch)
     (fitted,) = peak_bytes(cost, Shapes.of([shape_of(batch)])).tolist()
-    if (model, layout) in ((Model.POOLED, Layout.JAGGED), (Model.CTR, Layout.JAGGED)):
-        # on the CPU embedding_bag keeps other notes for its backward than on CUDA, which meta follows
+    if model in (Model.POOLED, Model.CTR) and layout in (Layout.JAGGED, Layout.SEGMENTED):
+        # on the CPU embedding_bag keeps other notes for its backward than on CUDA, which meta follows, and the gradient
+        # of a table is a view of one that has a row more, for ids that the table lacks
         assert fitted == pytest.approx(trace.peak_bytes, rel=0.01)
     elif layout is Layout.SPARSE:  # an item twice in a history is one entry, modelled as two
         assert trace.peak_bytes <= fitted < 1.02 * trace.peak_bytes

@@ -54,6 +54,8 @@ def batch(layout: str) -> Any:
         ("jagged", lambda b: b._replace(offsets=torch.tensor([0, 3, 10])), "offsets[-1] == 9, got 10"),
         ("jagged", lambda b: b._replace(offsets=torch.tensor([0, 3, 2, 9])), "offsets[2] >= offsets[1] == 3, got 2"),
         ("jagged", lambda b: b._replace(longest=4), "longest must be the longest row: expected 5, got 4."),
+        ("segmented", lambda b: b._replace(bins=b.bins.flip(0)), "bins must be those of the offsets and thresholds"),
+        ("segmented", lambda b: b._replace(bins=b.bins[1:]), "bins must be those of the offsets and thresholds"),
         ("sparse", lambda b: b._replace(row_ids=b.row_ids + 1), "row_ids must be those of the offsets"),
         (
             "sparse",

@@ -249,7 +249,10 @@ def test_a_shape_that_depends_on_the_lengths_needs_them(policy: BatchPolicy, mes
     ("arguments", "message"),
     [
         ({"policy": JAGGED, "layout": "padded"}, "strategy jagged has no padded layout"),
-        ({"policy": ROWS, "layout": "csr"}, "layout 'csr' does not exist: use one of padded, jagged, packed_rows, "),
+        (
+            {"policy": ROWS, "layout": "csr"},
+            "layout 'csr' does not exist: use one of padded, jagged, segmented, packed_rows, ",
+        ),
         (
             {"policy": ROWS, "layout": "sparse"},
             "strategy bucket_rows has no sparse layout. Use layout='padded' or layout='jagged', or another strategy.",

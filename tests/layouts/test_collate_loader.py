@@ -25,6 +25,7 @@ from labkit.layouts.batch import Batch
 from labkit.layouts.collate import JaggedBatch, collate
 from labkit.layouts.packed_rnn import PackedSequenceBatch
 from labkit.layouts.padded import PaddedBatch
+from labkit.layouts.segmented import SegmentedBatch
 from labkit.layouts.sparse import SparseBatch
 
 # two workers are a test of what crosses processes, not of speed: one core is enough
@@ -78,7 +79,7 @@ def rows_of(batch: Batch, rows: int, width: int) -> list[list[int]]:
         assert batch.lengths.shape == (rows,)
         assert isinstance(batch.values, torch.Tensor)
         return [part.tolist() for part in torch.split(batch.unpack(batch.values), batch.lengths.tolist())]
-    if isinstance(batch, JaggedBatch | SparseBatch):
+    if isinstance(batch, JaggedBatch | SegmentedBatch | SparseBatch):
         assert batch.offsets.shape == (rows + 1,)
         assert batch.offsets[0] == 0
         assert batch.values.shape == (batch.offsets[-1],)

@@ -1,14 +1,19 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
 from torch.nn import functional
 
+from labkit.batching.policy import BatchPolicy
 from labkit.errors import KernelArgumentError, PolicyError, ShapeError
 from labkit.gpu.launch_config import LaunchConfig
-from labkit.layouts.collate import JaggedBatch
+from labkit.layouts.checks import check_batch
+from labkit.layouts.collate import collate
+from labkit.layouts.jagged_batch import JaggedBatch
 from labkit.layouts.segmented import SegmentedBatch, segmented
+from labkit.lengths.histogram import LengthHistogram
 
 #: Rows of 1, 0, 3, 40 and 2 events, and a ghost row: one of each regime under these thresholds.
 OFFSETS = torch.tensor([0, 1, 1, 4, 44, 46, 46])
@@ -58,6 +63,14 @@ def test_attend_is_a_softmax_in_each_row_and_looks_at_no_masked_event() -> None:
     torch.testing.assert_close(found, expected)
 
 
+def test_spread_puts_the_values_of_a_row_at_all_its_events_and_its_gradient_is_a_sum() -> None:
+    values = torch.arange(6.0)[:, None].requires_grad_()
+    found = batch().spread(values, 46)
+    assert found[:, 0].tolist() == [0, 2, 2, 2, *[3] * 40, 4, 4]
+    (grad,) = torch.autograd.grad(found.sum(), values)
+    assert grad[:, 0].tolist() == [1, 0, 3, 40, 2, 0]
+
+
 def test_gradients_reach_every_input() -> None:
     own, table = batch(), VALUES[:7].clone().requires_grad_()
     events = own.embedding_pool(table, torch.arange(46) % 7, mode="max")
@@ -101,6 +114,17 @@ def test_offsets_that_do_not_cut_the_events_are_refused(offsets: list[int]) -> N
 def test_of_named_fields_the_offsets_on_the_host_say_how_many_events() -> None:
     fields = {"label": torch.zeros(6), "items": VALUES}  # a field with one entry a row comes first
     assert torch.equal(segmented(JaggedBatch(fields, OFFSETS, 5), CONFIG).bins, batch().bins)
+
+
+def test_collate_makes_it_with_thresholds_that_suit_the_histogram() -> None:
+    policy, lengths = BatchPolicy("segmented", token_budget=500), [1] * 200 + [300]
+    own = collate(policy, histogram=lengths)([np.arange(300), np.arange(1)])
+    assert isinstance(own, SegmentedBatch)
+    assert own.config == LaunchConfig.for_histogram(LengthHistogram.from_lengths(lengths), 64, events=500)
+    assert own.config.longest == 300  # so that no launch looks for giants
+    check_batch(own)
+    assert collate(policy)([np.arange(3)]).config == LaunchConfig()  # type: ignore[union-attr]
+    assert collate(policy, launch=CONFIG)([np.arange(3)]).config == CONFIG  # type: ignore[union-attr]
 
 
 def test_no_rows() -> None:

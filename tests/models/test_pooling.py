@@ -43,7 +43,7 @@ def test_zero_bags_never_reach_torch(pooling: Pooling, monkeypatch: pytest.Monke
         bags(TABLE, none, torch.tensor([0, 0]), pooling)
 
 
-@pytest.mark.parametrize("layout", [Layout.JAGGED, Layout.PACKED_ROWS, Layout.SPARSE], ids=str)
+@pytest.mark.parametrize("layout", [Layout.JAGGED, Layout.SEGMENTED, Layout.PACKED_ROWS, Layout.SPARSE], ids=str)
 @pytest.mark.parametrize("pooling", list(Pooling), ids=str)
 def test_layouts_agree_on_values_and_gradients(layout: Layout, pooling: Pooling) -> None:
     if (layout, pooling) == (Layout.SPARSE, Pooling.MAX):

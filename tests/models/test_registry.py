@@ -65,7 +65,8 @@ def test_the_message_names_what_goes_together() -> None:
 def test_a_batch_of_another_layout_is_refused_by_name() -> None:
     batch = batch_of(Model.GRU4REC, Layout.PACKED_SEQUENCE)
     message = (
-        "Din does not take a PackedSequenceBatch: give it a PaddedBatch or JaggedBatch or PackedBatch or SparseBatch"
+        "Din does not take a PackedSequenceBatch: give it a PaddedBatch or JaggedBatch or SegmentedBatch or "
+        "PackedBatch or SparseBatch"
     )
     with pytest.raises(PolicyError, match=message):
         small_model(Model.DIN)(batch)

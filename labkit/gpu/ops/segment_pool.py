@@ -75,7 +75,7 @@ def _(values: Tensor, offsets: Tensor, bins: Tensor, thresholds: Sequence[int], 
 def segment_sum_backward(
     grad: Tensor, offsets: Tensor, bins: Tensor, thresholds: Sequence[int], events: int, mean: bool
 ) -> Tensor:
-    """Gradient of the values: that of each row, (B, D), at all its events, (T, D)."""
+    """Gradient of the values: that of each row, (B, D), at all its events, (T, D). Its own gradient is a sum again."""
     _check_grad(grad, offsets, bins, thresholds)
     each = grad / offsets.diff().clamp(min=1)[:, None].to(grad.dtype) if mean else grad
     return each[row_ids(offsets, events)]
@@ -217,6 +217,16 @@ def _sum_grads(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
     return found, None, None, None, None
 
 
+def _save_spread(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+    _, offsets, bins, ctx.thresholds, _, ctx.mean = inputs
+    ctx.save_for_backward(offsets, bins)
+
+
+def _spread_grads(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+    found = segment_sum(grad.contiguous(), *ctx.saved_tensors, ctx.thresholds, ctx.mean)
+    return found, None, None, None, None, None
+
+
 def _save_max(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
     values, offsets, bins, ctx.thresholds = inputs
     ctx.save_for_backward(output[1], offsets, bins)
@@ -229,4 +239,5 @@ def _max_grads(ctx: Any, grad: Tensor, _: Tensor | None) -> tuple[Tensor | None,
 
 
 segment_sum.register_autograd(_sum_grads, setup_context=_save_sum)
+segment_sum_backward.register_autograd(_spread_grads, setup_context=_save_spread)
 segment_max.register_autograd(_max_grads, setup_context=_save_max)

@@ -44,6 +44,7 @@ def calls() -> dict[str, tuple[Callable[..., Any], tuple[Any, ...]]]:
         "segment_sum": (segment_sum, (values, *rows, False)),
         "segment_mean": (segment_sum, (values, *rows, True)),
         "segment_max": (segment_max, (values, *rows)),
+        "spread": (segment_sum_backward, (numbers(4, ROWS, DIM), *rows, EVENTS, True)),
         "embedding_sum": (embedding_pool, (table, IDS, scores, *rows, False)),
         "embedding_mean": (embedding_pool, (table, IDS, None, *rows, True)),
         "attention": (attention_pool, (scores, values, *rows)),
