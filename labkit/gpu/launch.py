@@ -25,7 +25,7 @@ _stand_in: ContextVar[Launcher | None] = ContextVar("stand_in", default=None)
 
 @contextmanager
 def launching_by(launcher: Launcher) -> Iterator[None]:
-    """In this context (of this thread), ``launch`` calls ``launcher``: kernels are verified where there is no device."""
+    """In this context ``launch`` calls ``launcher``: so kernels are verified where there is no device."""
     token = _stand_in.set(launcher)
     try:
         yield
