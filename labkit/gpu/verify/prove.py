@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from typing import TypeVar
 
 from labkit.errors import KernelLaunchError
 from labkit.gpu.catalog import KERNELS
@@ -18,10 +19,24 @@ from labkit.gpu.verify.stages import Stages
 from labkit.gpu.verify.stand_in import poisoned_allocations
 from labkit.gpu.verify.trials import trials
 
+_T = TypeVar("_T")
+
+#: Told of each stage that has ended.
+Told = Callable[[str], object]
+
 _WORKERS = 2  # programs and compilers run outside of this process or of the interpreter's lock
 
 #: What only other orders of the threads, the sanitizers and the compiled program can show.
-_DEEPER = ((Mode.FAST, Order.REVERSE), (Mode.FAST, Order.RANDOM), (Mode.ASAN, Order.FORWARD))
+_DEEPER = {
+    "threads reverse": (Mode.FAST, Order.REVERSE),
+    "threads random": (Mode.FAST, Order.RANDOM),
+    "sanitizers": (Mode.ASAN, Order.FORWARD),
+}
+
+
+def stage_count(arches: Sequence[int] = ARCHES) -> int:
+    """Stages of a proof in which nothing is wrong."""
+    return len(arches) + len(_DEEPER) + 4
 
 
 def prove(
@@ -32,6 +47,7 @@ def prove(
     arches: Sequence[int] = ARCHES,
     timeout_s: float = 20.0,
     cache: Path | None = None,
+    told: Told = lambda _: None,
 ) -> Proof:
     """Look for everything that is wrong with a source of an op.
 
@@ -45,6 +61,7 @@ def prove(
         arches: compute capabilities to compile for; kernels of 16-bit storage are compiled for 9.0 alone.
         timeout_s: of each launch on the CPU; one that is not over by then hangs.
         cache: folder of finished CPU programs; None: the usual one.
+        told: called with the name of each stage that has ended, from several threads; ``stage_count`` says how many.
 
     Returns:
         What is wrong; a source that does not compile, crashes or hangs is a report in it.
@@ -62,18 +79,23 @@ def prove(
     where = path or KERNELS[op].path
     stages = Stages(op, where, kernel_text(where, source), Programs(op, where, source, cache), timeout_s)
     with poisoned_allocations(), ThreadPoolExecutor(_WORKERS) as pool:
-        forward = pool.submit(stages.run, Mode.FAST, Order.FORWARD)
-        checked = pool.submit(stages.run, Mode.CHECKED, Order.RANDOM)
-        compiled = {arch: pool.submit(stages.compile, arch) for arch in arches}
+
+        def begin(name: str, stage: Callable[..., _T], *how: object) -> Future[_T]:
+            return pool.submit(_ended, told, name, stage, *how)
+
+        forward = begin("threads forward", stages.run, Mode.FAST, Order.FORWARD)
+        checked = begin("races and bounds", stages.run, Mode.CHECKED, Order.RANDOM)
+        compiled = {arch: begin(f"compile sm_{arch}", stages.compile, arch) for arch in arches}
         for stage in (forward, checked):
             stage.result()
-        counted = pool.submit(stages.count)
+        counted = begin("counts", stages.count)
         if stages.findings.all:
             stages.not_proved.append(
                 "other orders of the threads, sanitizers, PTX: not tried, something is wrong already"
             )
         else:
-            for stage in [*(pool.submit(stages.run, *how) for how in _DEEPER), pool.submit(stages.run_ptx)]:
+            deeper = [begin(name, stages.run, *how) for name, how in _DEEPER.items()]
+            for stage in [*deeper, begin("PTX", stages.run_ptx)]:
                 stage.result()
         resources = {f"sm_{arch}": stage.result() for arch, stage in compiled.items()}
         counts = counted.result()
@@ -90,3 +112,9 @@ def prove(
         trials=len(trials(op)),
         not_proved=tuple(dict.fromkeys(stages.not_proved)),
     )
+
+
+def _ended(told: Told, name: str, stage: Callable[..., _T], *how: object) -> _T:
+    result = stage(*how)
+    told(name)
+    return result
