@@ -21,7 +21,7 @@ _HOST = OFFSETS.numpy()
 _EPS = ROUNDING[torch.float32]
 #: Of CUDA's expf in units in the last place. Source: CUDA C++ Programming Guide, "Mathematical Functions".
 _EXP_ULP = 2
-#: The least normal float32: below it results are flushed to 0 or spaced by a constant.
+#: The least normal float32: what is smaller, a weight too, is flushed to 0 by the GPU and spaced by a constant here.
 _TINY = 2.0**-126
 
 _IDS = np.repeat(np.arange(ROWS), LENGTHS)
@@ -105,9 +105,10 @@ def _gradient_case(dim: int) -> tuple[tuple[Tensor, ...], tuple[Array, Array], t
     grad = random(3, ROWS, dim)
     forward = [torch.from_numpy(part.astype(np.float32)) for part in exact.result]
     of_scores, of_values = reference.attention_pool_backward(grad.numpy(), scores.numpy(), values.numpy(), _HOST)
-    inner = np.abs(grad.numpy())[_IDS] * (np.abs(values.numpy()) + np.abs(exact.result.out)[_IDS])
-    score_bound = exact.weights * inner.sum(1) * (exact.relative + _EPS * (2 * dim + 4)) + _TINY
-    value_bound = np.abs(of_values) * exact.relative[:, None] + _TINY
+    each = np.abs(grad.numpy())[_IDS]
+    inner = np.nan_to_num(each * (np.abs(values.numpy()) + np.abs(exact.result.out)[_IDS])).sum(1)
+    score_bound = exact.weights * inner * (exact.relative + _EPS * (2 * dim + 4)) + _TINY * (1 + inner)
+    value_bound = np.abs(of_values) * exact.relative[:, None] + _TINY * (1 + each)
     return (grad, *forward, scores, values), (of_scores, of_values), (score_bound, value_bound)
 
 

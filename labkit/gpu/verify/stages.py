@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from threading import Lock
 
 from labkit.errors import KernelCompileError, LabkitError, MissingPackageError, PtxError
 from labkit.gpu.catalog import KERNELS
@@ -15,12 +16,12 @@ from labkit.gpu.host.reports import LineCounts
 from labkit.gpu.host.toolchain import Mode
 from labkit.gpu.launch import launching_by
 from labkit.gpu.nvrtc import Compiled, compile_source
-from labkit.gpu.ptx.parse import Kernel, parse
+from labkit.gpu.ptx.parse import parse
 from labkit.gpu.resources import Resources, resources_of
 from labkit.gpu.verify.findings import Findings, compile_findings, summed, with_place
 from labkit.gpu.verify.programs import Programs, storage_of
 from labkit.gpu.verify.proof import Finding, FindingKind
-from labkit.gpu.verify.ptx_device import EXP_ULPS, BothRunners
+from labkit.gpu.verify.ptx_device import PtxDevice
 from labkit.gpu.verify.stand_in import CpuDevice, LaunchEnded
 from labkit.gpu.verify.trial import Trial
 from labkit.gpu.verify.trials import trials
@@ -53,6 +54,8 @@ class Stages:
     timeout_s: float
     findings: Findings = field(default_factory=Findings)
     not_proved: list[str] = field(default_factory=list)
+    _done: dict[int, Compiled] = field(default_factory=dict)
+    _compiling: dict[int, Lock] = field(default_factory=dict)
 
     def compile(self, arch: int) -> Mapping[str, Resources]:
         """What NVRTC makes of it: registers and shared memory of each kernel; spills and local memory are wrong."""
@@ -126,45 +129,37 @@ class Stages:
         return summed(counts for _, run in device.launched for counts in run.counts)
 
     def run_ptx(self) -> None:
-        """The sample trials from the PTX and on the CPU: both must do the same."""
+        """The sample trials by the PTX that NVRTC made: it must do what the source does."""
         try:
-            self._kernels  # noqa: B018 - compiled now, so that a missing compiler is said once
-        except MissingPackageError as error:
-            self.not_proved.append(f"the compiled program: {error}")
-            return
-        cpu = CpuDevice(
-            lambda _, expression: self.programs.of(Mode.FAST, expression),
-            timeout_s=self.timeout_s,
-            sources={self.op: self.text},
-        )
-        device = BothRunners(cpu, self._kernels.__getitem__, self.text, EXP_ULPS if "expf(" in self.text else 0)
-        for trial in self._samples:
-            try:
+            parsed = parse(self._compiled(PTX_ARCH).ptx)
+        except (MissingPackageError, KernelCompileError):
+            return  # ``compile`` says it
+        names = self._compiled(PTX_ARCH).names
+        device = PtxDevice(lambda expression: parsed[names[expression]], self.text)
+        try:
+            for trial in self._samples:
                 with self._told(trial), launching_by(device.launch):
-                    list(trial.run())
-            except PtxError as error:
-                self.findings.add(with_place(FindingKind.PTX, str(error)))
-                break
-            except LaunchEnded:
-                break
-        for difference in device.differences:
-            self.findings.add(Finding(FindingKind.PTX, None, None, difference), difference.partition(":")[0])
+                    for compared in trial.run():
+                        if compared.difference:
+                            text = f"{compared.difference} by the compiled program ({trial.name})"
+                            self.findings.add(Finding(FindingKind.PTX, None, None, text), compared.what)
+        except PtxError as error:
+            self.findings.add(with_place(FindingKind.PTX, str(error)))
+        except LaunchEnded:
+            pass
 
     @cached_property
     def _samples(self) -> tuple[Trial, ...]:
         return tuple(trial for trial in trials(self.op) if trial.sample)
 
-    @cached_property
-    def _kernels(self) -> dict[str, Kernel]:
-        compiled = self._compiled(PTX_ARCH)
-        parsed = parse(compiled.ptx)
-        return {expression: parsed[mangled] for expression, mangled in compiled.names.items()}
-
     def _compiled(self, arch: int) -> Compiled:
-        expressions = KERNELS[self.op].name_expressions
-        if arch != PTX_ARCH:
-            expressions = tuple(name for name in expressions if storage_of(name) in ("", "float"))
-        return compile_source(self.text, self.path.name, arch=arch, name_expressions=expressions)
+        with self._compiling.setdefault(arch, Lock()):
+            if arch not in self._done:
+                expressions = KERNELS[self.op].name_expressions
+                if arch != PTX_ARCH:
+                    expressions = tuple(name for name in expressions if storage_of(name) in ("", "float"))
+                self._done[arch] = compile_source(self.text, self.path.name, arch=arch, name_expressions=expressions)
+            return self._done[arch]
 
     @contextmanager
     def _told(self, trial: Trial) -> Iterator[None]:

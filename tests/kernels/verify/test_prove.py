@@ -1,0 +1,161 @@
+"""A right source is proved; each planted fault is a report with its kind and its line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from labkit.errors import DataFileError, KernelLaunchError, MissingPackageError
+from labkit.gpu import nvrtc
+from labkit.gpu.catalog import KERNELS
+from labkit.gpu.host import toolchain
+from labkit.gpu.verify import prove as module
+from labkit.gpu.verify.proof import Finding, Proof
+from labkit.gpu.verify.prove import prove
+
+
+@pytest.mark.parametrize("op", KERNELS)
+def test_the_shipped_sources_are_proved(op: str) -> None:
+    proof = prove(op, arches=(90,))  # all architectures: tests/kernels/test_resources.py
+    assert proof.reports == ()
+    assert proof.not_proved == ()
+    assert (proof.ok, proof.equal) == (True, True)
+    assert set(proof.resources["sm_90"]) == set(KERNELS[op].name_expressions)
+    assert {count.file for count in proof.counts} >= {KERNELS[op].file}
+
+
+def with_fault(op: str, right: str, wrong: str) -> tuple[Proof, int]:
+    """The proof of a shipped source with one place changed, and the line of that place."""
+    text = KERNELS[op].path.read_text()
+    assert text.count(right) >= 1, f"{right!r} is not in {op}.cu any more: plant another fault"
+    proof = prove(op, source=text.replace(right, wrong, 1), arches=(90,), timeout_s=5)
+    assert not proof.ok
+    return proof, text[: text.index(right)].count("\n") + 1
+
+
+def kinds(proof: Proof) -> set[str]:
+    return {report.kind for report in proof.reports}
+
+
+def only(proof: Proof, kind: str) -> Finding:
+    found = [report for report in proof.reports if report.kind == kind]
+    assert found, f"no report of kind {kind} among {proof.reports}"
+    return found[0]
+
+
+def test_a_race_that_does_not_change_the_result_is_reported_with_both_lines() -> None:
+    proof, _ = with_fault("bin_rows", "  __syncthreads();  // sums are free for the next call\n", "\n")
+    report = only(proof, "race")
+    assert report.file == "bin_rows.cu"
+    assert "sums" in report.text
+    assert report.text.count("bin_rows.cu:") == 2
+    assert proof.equal  # in the orders that were tried: nothing but the race check sees it
+
+
+def test_a_read_beyond_the_values_is_out_of_bounds_at_its_line() -> None:
+    proof, line = with_fault("jagged_to_padded", "values[(stop - kept) * units + unit]", "values[stop * units + unit]")
+    report = only(proof, "out_of_bounds")
+    assert (report.file, report.line) == ("jagged_to_padded.cu", line)
+    assert "argument 1 (const " in report.text
+    assert not proof.equal
+
+
+def test_a_bound_that_is_one_too_far_gives_another_result() -> None:
+    proof, _ = with_fault("jagged_to_padded", "if (unit < kept * units)", "if (unit <= kept * units)")
+    assert "slots:" in only(proof, "wrong_result").text
+    assert not proof.equal
+
+
+def test_a_wrong_identity_gives_another_result() -> None:
+    proof, _ = with_fault("segment_pool", "best[i] = MINUS_INFINITY, at[i] = -1;", "best[i] = 0.f, at[i] = 0;")
+    assert only(proof, "wrong_result").text.startswith(("maxima:", "their places:"))
+
+
+def test_a_nan_that_leaks_into_the_next_row_is_seen() -> None:
+    proof, _ = with_fault("segment_pool", "event < share.last;", "event < share.last + (share.row == 5);")
+    text = " ".join(report.text for report in proof.reports if report.kind == "wrong_result")
+    assert "got nan" in text
+
+
+def test_a_kernel_without_end_is_a_report() -> None:
+    proof, _ = with_fault("bin_rows", "distance *= 2", "distance *= 1")
+    assert "did not end within 5 s" in only(proof, "timeout").text
+    assert not proof.equal
+
+
+def test_a_wild_write_is_a_report() -> None:
+    proof, _ = with_fault("jagged_to_padded", "padded[at] = value;", "padded[at + (1ll << 40)] = value;")
+    assert kinds(proof) & {"crash", "out_of_bounds"}
+    assert not proof.equal
+
+
+def test_a_barrier_that_some_threads_do_not_reach_is_reported() -> None:
+    barrier = "  __syncthreads();\n  int before = upto - own;"
+    proof, _ = with_fault("bin_rows", barrier, barrier.replace("__sync", "if (lane < 16) __sync"))
+    assert kinds(proof) & {"divergent_barrier", "deadlock"}
+
+
+def test_an_array_that_is_not_kept_in_registers_is_reported() -> None:
+    plain = "  UNIT value;\n  set_fill(value, fill);\n"
+    local = "  UNIT value, many[64];\n  for (int i = 0; i < 64; ++i) set_fill(many[i], fill + i - (length & 63));\n  value = many[length & 63];\n"
+    proof, _ = with_fault("jagged_to_padded", plain, local)
+    assert "bytes a thread in local memory on sm_90" in only(proof, "local_memory").text
+    assert proof.equal
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "text"),
+    [
+        ("const INDEX row = at / row_units;", "const INDEX row = at / row_unit;", "row_unit"),
+        ("    jagged_to_padded(UNIT*", "    another_name(UNIT*", "jagged_to_padded"),
+    ],
+    ids=["a misspelt name", "a kernel that is not there"],
+)
+def test_what_does_not_compile_is_a_report(right: str, wrong: str, text: str) -> None:
+    proof, line = with_fault("jagged_to_padded", right, wrong)
+    reports = [report for report in proof.reports if report.kind == "compile"]
+    assert any(text in report.text for report in reports)
+    assert "another" in wrong or line in {report.line for report in reports if report.file == "jagged_to_padded.cu"}
+    assert not proof.equal
+
+
+def test_a_kernel_that_takes_other_arguments_cannot_be_launched() -> None:
+    proof, _ = with_fault("jagged_to_padded", "int rows, int width", "long long rows, int width")
+    assert "rows of jagged_to_padded<" in only(proof, "launch").text
+    assert not proof.equal
+
+
+def test_headers_beside_the_file_come_before_those_of_the_project(tmp_path: Path) -> None:
+    source = tmp_path / "mine.cu"
+    source.write_text(KERNELS["jagged_to_padded"].path.read_text())
+    (tmp_path / "units.cuh").write_text("#error of mine\n")
+    proof = prove("jagged_to_padded", source, arches=(90,))
+    assert ("units.cuh", 1) in {(report.file, report.line) for report in proof.reports}
+
+
+def test_an_unknown_op_and_a_missing_file_are_errors() -> None:
+    with pytest.raises(KernelLaunchError, match="there is no op 'sort': expected one of bin_rows"):
+        prove("sort")
+    with pytest.raises(DataFileError, match="cannot read the kernel source"):
+        prove("bin_rows", Path("nowhere.cu"))
+
+
+def test_without_nvrtc_nothing_is_proved_and_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing() -> None:
+        raise MissingPackageError("NVRTC is not here: pip install 'labkit[gpu]'")
+
+    monkeypatch.setattr(nvrtc, "_binding", missing)
+    proof = prove("padded_to_jagged", arches=(90,))
+    assert (proof.ok, proof.equal, proof.reports) == (False, True, ())
+    assert any("pip install 'labkit[gpu]'" in text for text in proof.not_proved)
+
+
+def test_without_a_compiler_there_is_an_error_with_the_install_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    toolchain.compiler.cache_clear()
+    try:
+        with pytest.raises(MissingPackageError, match=r"needs g\+\+.*apt-get install g\+\+"):
+            module.prove("bin_rows")
+    finally:
+        toolchain.compiler.cache_clear()
