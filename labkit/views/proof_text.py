@@ -49,9 +49,14 @@ def proof_text(proof: Proof, sources: Mapping[str, str]) -> str:
     return "\n".join(lines)
 
 
+def title_of(kind: str) -> str:
+    """A kind of finding in words."""
+    return _TITLES.get(kind, kind)
+
+
 def _finding(finding: Finding, sources: Mapping[str, str]) -> list[str]:
     """What and where, the line of the source, and what is wrong with it."""
-    title = _TITLES.get(finding.kind, finding.kind)
+    title = title_of(finding.kind)
     times = f", {finding.count} times" if finding.count > 1 else ""
     if finding.line is None:
         return [f"{title}{times}", f"  {finding.text}"]
