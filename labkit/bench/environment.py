@@ -6,7 +6,7 @@ import os
 import platform
 import subprocess
 from datetime import UTC, datetime
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import torch
@@ -23,7 +23,7 @@ def environment(device: torch.device) -> dict[str, str]:
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
         "torch": torch.__version__,
-        "labkit": version("labkit"),
+        "labkit": _labkit(),
         "commit": _commit(),
         "time": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
     }
@@ -48,6 +48,13 @@ def _processor() -> str:
     lines = info.read_text(encoding="utf-8").splitlines() if info.is_file() else []
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return names[0] if names else platform.processor() or platform.machine() or "a processor without a name"
+
+
+def _labkit() -> str:
+    try:
+        return version("labkit")
+    except PackageNotFoundError:
+        return "a checkout that is not installed"
 
 
 def _commit() -> str:

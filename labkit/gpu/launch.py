@@ -24,8 +24,8 @@ _stand_in: ContextVar[Launcher | None] = ContextVar("stand_in", default=None)
 
 
 @contextmanager
-def launching_by(launcher: Launcher) -> Iterator[None]:
-    """In this context ``launch`` calls ``launcher``: so kernels are verified where there is no device."""
+def launching_by(launcher: Launcher | None) -> Iterator[None]:
+    """In this context ``launch`` calls ``launcher``: so kernels are verified where there is no device. None: itself."""
     token = _stand_in.set(launcher)
     try:
         yield

@@ -1,0 +1,135 @@
+"""Lab: the device, how large the experiments are, and how a call is timed on it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from labkit.bench.graphs import GraphBackend
+from labkit.bench.timing import clock_of, time_steps
+from labkit.experiments.graphed_step import graph_backend
+from labkit.gpu_check.report import Report
+
+#: Calls before the clock starts: kernels loaded, allocator warm, clocks of the GPU up.
+_WARM_UP = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """How large the experiments are; a test makes them small.
+
+    Attributes:
+        rows: sequences of the timed batches.
+        longest: events of the longest of them.
+        dim: D.
+        items: rows of the embedding table: 256 MB of float32 at D = 64, more than any cache holds.
+        many_rows: a batch of more rows than a grid's y and z have blocks.
+        million: events of one very long sequence.
+        most_elements: T*D of a batch, above the int32 range.
+        sequences: of the data set that DIN is trained on.
+        token_budget, batch_rows: of its batches.
+        strategy_s: seconds of timed steps a strategy.
+        repeat_s: seconds of repeats of one timed call, after 3 at least.
+        most_repeats: of one timed call.
+        copy_bytes: of the copy that bandwidth is measured by.
+        dims: D of the comparisons with float64.
+    """
+
+    rows: int = 100_000
+    longest: int = 4096
+    dim: int = 64
+    items: int = 1_000_000
+    many_rows: int = 70_000
+    million: int = 2**20
+    most_elements: int = 2**31 + 2**20
+    sequences: int = 20_000
+    token_budget: int = 2**16
+    batch_rows: int = 256
+    strategy_s: float = 1.5
+    repeat_s: float = 0.15
+    most_repeats: int = 50
+    copy_bytes: int = 2**31
+    dims: tuple[int, ...] = (1, 3, 12, 64, 128, 132, 512)
+
+
+@dataclass(eq=False)
+class Lab:
+    """Where the cases run.
+
+    Attributes:
+        device: of all tensors.
+        report: where results go; an item may look up what one before it found.
+        sizes: of the experiments.
+        graphs: what captures graphs on a device; None where there are none.
+    """
+
+    device: torch.device
+    report: Report
+    sizes: Sizes = field(default_factory=Sizes)
+    graphs: Callable[[torch.device], GraphBackend | None] = graph_backend
+    _flush: Tensor | None = field(default=None, init=False)
+
+    @property
+    def on_gpu(self) -> bool:
+        """A CUDA device."""
+        return self.device.type == "cuda"
+
+    @property
+    def clock(self) -> str:
+        """What times are taken by."""
+        return "CUDA events" if self.on_gpu else "perf_counter"
+
+    def timed(self, call: Callable[[], object]) -> dict[str, Any]:
+        """Median, quartile distance and number of calls, each with a cold second-level cache.
+
+        The flush is queued before the clock starts, so that the host is ahead when the call's first kernel begins.
+        """
+        timing = time_steps(
+            lambda _: call(), self._flushed(), clock=clock_of(self.device), warm_up=[None] * _WARM_UP, seconds=None
+        )
+        return {"median_s": timing.median_s, "spread_s": timing.spread_s, "n": timing.n}
+
+    def _flushed(self) -> Iterator[None]:
+        start = time.perf_counter()
+        for count in range(self.sizes.most_repeats):
+            if count >= _WARM_UP and time.perf_counter() - start > self.sizes.repeat_s:
+                return
+            self._flush_cache()
+            yield
+
+    def _flush_cache(self) -> None:
+        """Write more than the second-level cache holds."""
+        if not self.on_gpu:
+            return
+        if self._flush is None:
+            size = 4 * torch.cuda.get_device_properties(self.device).L2_cache_size
+            self._flush = torch.empty(max(size, 2**26), dtype=torch.int8, device=self.device)
+        self._flush.zero_()
+
+    def fit(self, rows: int, bytes_a_row: float) -> int:
+        """As many of the rows as half of the free memory holds, at least 1."""
+        if not self.on_gpu:
+            return rows
+        self.clear()
+        free, _ = torch.cuda.mem_get_info(self.device)
+        return max(1, min(rows, int(free / 2 / bytes_a_row)))
+
+    def clear(self) -> None:
+        """Give memory back that no tensor uses."""
+        if self.on_gpu:
+            torch.cuda.empty_cache()
+
+    def is_alive(self) -> bool:
+        """Whether the device still answers: an illegal access ends it for this process."""
+        if not self.on_gpu:
+            return True
+        try:
+            torch.cuda.synchronize(self.device)
+        except RuntimeError:
+            return False
+        return True
