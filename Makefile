@@ -5,6 +5,9 @@ LAB_ARGS ?=
 PYTEST_ARGS ?=
 # --quick, --only TABLE, --json FILE
 PEERS_ARGS ?=
+# of gpu-check: .venv's Python where there is one
+GPU_PYTHON ?= $(firstword $(wildcard .venv/bin/python) $(PYTHON))
+GPU_SECONDS ?= 240
 
 BIN := .venv/bin
 STAMP := .venv/.setup-done
@@ -24,7 +27,7 @@ NO_AUTOSAVE := {"@jupyterlab/docmanager-extension:plugin": {"autosave": false}}
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup setup-tests lab test test-lint test-unit test-notebooks test-browser report bench bench-peers clean
+.PHONY: help setup setup-tests lab test test-lint test-unit test-notebooks test-browser report gpu-check bench bench-peers clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
@@ -82,6 +85,11 @@ test-browser: setup ## tier: a real JupyterLab in Chromium
 
 report: setup ## run the tuning notebook headless: its result and tuned.json into results/
 	$(BIN)/labkit run $(NOTEBOOK) --out results
+
+# On a machine with a GPU, in the Python that has its torch and CuPy: nothing is installed for it.
+gpu-check: ## check and time everything that needs a GPU, into results/gpu-check.json (GPU_PYTHON=python3, GPU_SECONDS=240)
+	@mkdir -p results
+	$(GPU_PYTHON) -m labkit.gpu_check --json results/gpu-check.json --seconds $(GPU_SECONDS)
 
 bench: setup ## measure labkit's own speed against its bars
 	$(BIN)/python -m tests.benchmarks

@@ -67,7 +67,8 @@ def test_a_built_wheel_carries_every_file_of_the_package_the_histograms_and_the_
     package = {
         relative(path) for path in (ROOT / "labkit").rglob("*") if path.is_file() and "__pycache__" not in path.parts
     }
-    histograms = {f"labkit/{relative(path)}" for path in (ROOT / "data/lengths").iterdir()}
+    data = (path for folder in ("lengths", "recorded") for path in (ROOT / "data" / folder).iterdir())
+    histograms = {f"labkit/{relative(path)}" for path in data}
     kernels = {f"labkit/{relative(path)}" for path in (ROOT / "kernels").rglob("*") if path.is_file()}
     assert any(name.endswith(".csv") for name in histograms)
     assert {"labkit/kernels/jagged_to_padded.cu", "labkit/kernels/host/cuda_shim.h"} <= kernels

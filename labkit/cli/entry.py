@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 from labkit.cli import edge_commands as _edge_commands  # noqa: F401  registers its commands
+from labkit.cli import gpu_check_command as _gpu_check_command  # noqa: F401  likewise
 from labkit.cli import kernel_commands as _kernel_commands  # noqa: F401  likewise
 from labkit.cli import measure_command as _measure_command  # noqa: F401  likewise
 from labkit.cli import profile_command as _profile_command  # noqa: F401  likewise
