@@ -12,7 +12,19 @@ from torch import Tensor
 from labkit.gpu.launch_config import LaunchConfig
 from labkit.gpu.ops.bin_rows import bin_rows
 from labkit.gpu.ops.din_attention import attention_pool_backward_cuda, attention_pool_cuda
-from labkit.gpu.verify.ragged import DIMS, EVENTS, LENGTHS, OFFSETS, REGIMES, ROUNDING, ROWS, random
+from labkit.gpu.verify.ragged import (
+    DIMS,
+    EVENTS,
+    FULL,
+    FULL_OFFSETS,
+    LENGTHS,
+    OFFSETS,
+    PAIR_DIM,
+    REGIMES,
+    ROUNDING,
+    ROWS,
+    random,
+)
 from labkit.gpu.verify.segment_trials import bins_of, is_sample
 from labkit.gpu.verify.trial import Array, Compared, Trial
 from labkit.reference import attention as reference
@@ -35,6 +47,8 @@ def din_attention_trials() -> Iterator[Trial]:
             rows, sample = f"{name} rows, D={dim}", is_sample(name, dim)
             yield Trial(f"attention, {rows}", partial(_attention, config, dim), sample=sample)
             yield Trial(f"gradients, {rows}", partial(_gradients, config, dim), sample=sample)
+    yield Trial(f"gradients, D={PAIR_DIM}", partial(_gradients, REGIMES["mixed"], PAIR_DIM))
+    yield Trial("a workspace that is full", _full)
     for dtype in (torch.float16, torch.bfloat16):
         for dim in (12, 3):
             yield Trial(f"{dtype} storage, D={dim}", partial(_stored, dtype, dim), once=True)
@@ -142,6 +156,16 @@ def _infinite() -> Iterator[Compared]:
     thresholds = REGIMES["mixed"].thresholds
     out, _, _ = attention_pool_cuda(scores, torch.ones(3, 4), offsets, bin_rows(offsets, 0, thresholds), thresholds)
     yield Compared("pooled values", out, np.array([[np.nan] * 4, [1.0] * 4]))
+
+
+def _full() -> Iterator[Compared]:
+    scores, values = torch.zeros(17), torch.ones(17, 12)
+    values[:16] = 18.0
+    bins = bin_rows(FULL_OFFSETS, FULL.giants(17), FULL.thresholds)
+    out, top, total = attention_pool_cuda(scores, values, FULL_OFFSETS, bins, FULL.thresholds)
+    yield Compared("pooled values", out, np.full((1, 12), 17.0))  # (16 * 18 + 1) / 17
+    yield Compared("greatest scores", top, np.zeros(1))
+    yield Compared("sums of exponentials", total, np.full(1, 17.0))
 
 
 def _million() -> Iterator[Compared]:

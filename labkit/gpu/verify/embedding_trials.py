@@ -12,7 +12,7 @@ from torch import Tensor
 from labkit.gpu.launch_config import LaunchConfig
 from labkit.gpu.ops.bin_rows import bin_rows
 from labkit.gpu.ops.embedding_pool import embedding_pool_cuda, embedding_pool_weight_grad_cuda
-from labkit.gpu.verify.ragged import DIMS, EVENTS, LENGTHS, OFFSETS, REGIMES, ROUNDING, ROWS, random
+from labkit.gpu.verify.ragged import DIMS, EVENTS, LENGTHS, OFFSETS, PAIR_DIM, REGIMES, ROUNDING, ROWS, random
 from labkit.gpu.verify.segment_trials import bins_of, is_sample
 from labkit.gpu.verify.trial import Array, Compared, Trial
 from labkit.reference import embedding as reference
@@ -30,6 +30,7 @@ def embedding_pool_trials() -> Iterator[Trial]:
             yield Trial(f"mean, {rows}", partial(_pooled, config, dim, False), sample=sample)
             yield Trial(f"weighted sum, {rows}", partial(_pooled, config, dim, True), sample=sample)
             yield Trial(f"gradient of the weights, {rows}", partial(_weight_grad, config, dim), sample=sample)
+    yield Trial(f"gradient of the weights, D={PAIR_DIM}", partial(_weight_grad, REGIMES["mixed"], PAIR_DIM))
     for dtype in (torch.float16, torch.bfloat16):
         for dim in (12, 3):
             yield Trial(f"{dtype} storage, D={dim}", partial(_stored, dtype, dim), once=True)

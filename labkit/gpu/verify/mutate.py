@@ -133,7 +133,8 @@ def main(arguments: list[str] | None = None) -> int:
     gone = set(known) - set(every_mutant())
     for file, code, change, _ in gone:
         sys.stdout.write(f"listed as a survivor, but there is no such mutant: {file}: {change}, in: {code}\n")
-    right = (found["share_without_equivalents"] or 0) >= BAR and not found["listed_but_caught"] and not gone
+    share = found["share_without_equivalents"]
+    right = (share is None or share >= BAR) and not found["listed_but_caught"] and not gone
     return 0 if right else 1
 
 

@@ -8,8 +8,9 @@ from torch import Tensor
 
 from labkit.gpu.launch_config import LaunchConfig
 
-#: Around the sizes at which a group, a warp and a block end; empty rows first, last and in between.
-LENGTHS = (0, 1, 31, 32, 33, 0, 127, 2, 129, 0, 128, 5, 700, 64, 3, 1, 0, 300, 0)
+#: Around the sizes at which a group, a warp and a block end, with empty rows in between. The first and the last row
+#: have events, so that a kernel that leaves one of them out is noticed.
+LENGTHS = (45, 1, 31, 32, 33, 0, 127, 2, 129, 0, 128, 5, 700, 64, 3, 1, 0, 300, 7)
 OFFSETS = torch.tensor([0, *LENGTHS]).cumsum(0)
 EVENTS = sum(LENGTHS)
 ROWS = len(LENGTHS)
@@ -24,8 +25,14 @@ REGIMES = {
     "default": LaunchConfig(),
 }
 
+#: One row, a giant by one event: its pieces fill the workspace to the end.
+FULL = LaunchConfig(0, 0, 16)
+FULL_OFFSETS = torch.tensor([0, 17])
+
 #: D: groups of 4 lanes with a surplus one; one feature a lane; two tiles, the second with one vector.
 DIMS = (12, 1, 132)
+#: D of groups of two lanes: a sum over a group that reaches out of it is noticed with these alone.
+PAIR_DIM = 8
 
 #: Half a unit in the last place of 1, in each storage type.
 ROUNDING = {torch.float32: 2.0**-24, torch.float16: 2.0**-11, torch.bfloat16: 2.0**-8}

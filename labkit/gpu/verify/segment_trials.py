@@ -18,7 +18,7 @@ from labkit.gpu.ops.segment_pool import (
     segment_sum_cuda,
 )
 from labkit.gpu.regimes import HEADER
-from labkit.gpu.verify.ragged import DIMS, EVENTS, LENGTHS, OFFSETS, REGIMES, ROUNDING, ROWS, random
+from labkit.gpu.verify.ragged import DIMS, EVENTS, FULL, FULL_OFFSETS, LENGTHS, OFFSETS, REGIMES, ROUNDING, ROWS, random
 from labkit.gpu.verify.trial import Array, Compared, Trial
 from labkit.reference import segments as reference
 
@@ -50,6 +50,7 @@ def segment_pool_trials() -> Iterator[Trial]:
     for dtype in (torch.float16, torch.bfloat16):
         for dim in (12, 3):
             yield Trial(f"{dtype} storage, D={dim}", partial(_stored, dtype, dim), once=True)
+    yield Trial("a workspace that is full", _full)
     yield Trial("one sequence of 2**20 events", _million, once=True)
     yield Trial("no rows, no events", _nothing, once=True)
 
@@ -128,6 +129,18 @@ def _stored(dtype: torch.dtype, dim: int) -> Iterator[Compared]:
     yield Compared("gradients of maxima", found, reference.segment_max_backward(grad.float().numpy(), places, _HOST))
 
 
+def _full() -> Iterator[Compared]:
+    values, host = random(5, 17, 12), FULL_OFFSETS.numpy()
+    bins = bin_rows(FULL_OFFSETS, FULL.giants(17), FULL.thresholds)
+    found = segment_sum_cuda(values, FULL_OFFSETS, bins, FULL.thresholds, False)
+    size = reference.segment_sum(values.abs().numpy(), host)
+    yield Compared("sums", found, reference.segment_sum(values.numpy(), host), _EPS * size * 19)
+    top, at = segment_max_cuda(values, FULL_OFFSETS, bins, FULL.thresholds)
+    maxima, places = reference.segment_max(values.numpy(), host)
+    yield Compared("maxima", top, maxima)
+    yield Compared("their places", at, places)
+
+
 def _million() -> Iterator[Compared]:
     events, config = 2**20, LaunchConfig()
     offsets, values = torch.tensor([0, 0, events, events]), torch.ones(events, 1)
@@ -160,6 +173,9 @@ def bin_rows_trials() -> Iterator[Trial]:
         yield Trial(f"{name} rows", partial(_bins, "ragged", config, None), sample=name == "mixed")
     yield Trial("many rows of all lengths", partial(_bins, "many", REGIMES["mixed"], None), sample=True)
     yield Trial("more giants than threads", partial(_bins, "giants", LaunchConfig(0, 0, 2), None))
+    yield Trial("one giant more than threads", partial(_bins, "257 giants", LaunchConfig(0, 0, 2), None))
+    yield Trial("room for one giant", partial(_bins, "one giant", FULL, None))
+    yield Trial("more tiles of rows than warps", partial(_bins, "20000", REGIMES["default"], None))
     yield Trial("no room for giants", partial(_bins, "ragged", REGIMES["mixed"], 0))
     yield Trial("no rows", partial(_bins, "none", REGIMES["mixed"], 0), once=True)
 
@@ -173,6 +189,12 @@ def _offsets(kind: str) -> Tensor:
             lengths = torch.from_numpy(np.random.default_rng(0).integers(0, 9, 2500) ** 3)
         case "giants":
             lengths = torch.from_numpy(np.random.default_rng(1).integers(0, 9, 700))
+        case "257 giants":
+            lengths = torch.full((257,), 3)
+        case "one giant":
+            return FULL_OFFSETS
+        case "20000":
+            lengths = torch.from_numpy(np.random.default_rng(2).integers(0, 40, 20_000))
         case _:
             lengths = torch.zeros(0, dtype=torch.int64)
     return torch.cat([lengths.new_zeros(1), lengths.cumsum(0)])

@@ -98,7 +98,11 @@ def test_a_barrier_that_some_threads_do_not_reach_is_reported() -> None:
 
 def test_an_array_that_is_not_kept_in_registers_is_reported() -> None:
     plain = "  UNIT value;\n  set_fill(value, fill);\n"
-    local = "  UNIT value, many[64];\n  for (int i = 0; i < 64; ++i) set_fill(many[i], fill + i - (length & 63));\n  value = many[length & 63];\n"
+    local = (
+        "  UNIT value, many[64];\n"
+        "  for (int i = 0; i < 64; ++i) set_fill(many[i], fill + i - (length & 63));\n"
+        "  value = many[length & 63];\n"
+    )
     proof, _ = with_fault("jagged_to_padded", plain, local)
     assert "bytes a thread in local memory on sm_90" in only(proof, "local_memory").text
     assert proof.equal
