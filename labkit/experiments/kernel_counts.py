@@ -32,6 +32,14 @@ _MOST_FEATURES = 4_000_000  # events times D of a count; longer rows are counted
 
 THREAD_PER_SEQUENCE = "thread_per_sequence"
 
+#: Bytes that the banks of shared memory deliver in one pass. Source: CUDA C++ Programming Guide, "Shared Memory".
+_PASS_BYTES = 128
+
+
+def least_passes(line: LineCounts) -> float:
+    """Passes over the banks that the bytes of a line's requests need: one a request, more where lanes take more."""
+    return max(line.requests, line.lanes * line.access_bytes / _PASS_BYTES)
+
 
 @dataclass(frozen=True, slots=True)
 class Counted:
@@ -66,11 +74,11 @@ class Counted:
         return sum(c.sectors or 0 for c in self._of_global) / ideal if ideal else None
 
     @property
-    def passes_per_request(self) -> float | None:
-        """Passes over the banks of shared memory; None where it is not used."""
+    def passes_per_least(self) -> float | None:
+        """Passes over the banks of shared memory, over the least that the bytes need; None where it is not used."""
         shared = [c for c in self.counts if c.bank_passes is not None]
-        requests = sum(c.requests for c in shared)
-        return sum(c.bank_passes or 0 for c in shared) / requests if requests else None
+        least = sum(least_passes(c) for c in shared)
+        return sum(c.bank_passes or 0 for c in shared) / least if least else None
 
     @property
     def _of_global(self) -> list[LineCounts]:
@@ -197,7 +205,7 @@ def counts_as_json(counts: KernelCounts) -> dict[str, Any]:
                 "requests": part.requests,
                 "lanes_per_request": part.lanes_per_request,
                 "sectors_per_ideal": part.sectors_per_ideal,
-                "passes_per_request": part.passes_per_request,
+                "passes_per_least": part.passes_per_least,
                 "lines": [{name: getattr(line, name) for name in LineCounts.__slots__} for line in part.counts],
             }
             for part in counts.parts

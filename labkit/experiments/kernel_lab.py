@@ -66,7 +66,7 @@ class Config:
         whole_number("dim", self.dim, most=_WIDEST)
         whole_number("counted_rows", self.counted_rows, most=100_000)
         whole_number("timed_rows", self.timed_rows, most=2**24)
-        self._lengths()
+        _ = self.lengths  # which refuses what is out of its range
 
     def check_files(self) -> None:
         """Look whether the files that are named are there.
@@ -74,11 +74,13 @@ class Config:
         Raises:
             DataFileError: one is not, or the system does not let us look.
         """
-        self._lengths().check_files()
+        self.lengths.check_files()
         if self.source_file is not None:
             opened_sources(self.op, self.source_file)
 
-    def _lengths(self) -> tune_buckets.Config:
+    @property
+    def lengths(self) -> tune_buckets.Config:
+        """What says which lengths, as notebook 01 has it."""
         names = ("preset", "lengths_file", "user_column", "alpha", "sequences", "longest")
         return tune_buckets.Config(**{name: getattr(self, name) for name in names})
 
@@ -88,7 +90,7 @@ class Config:
         Raises:
             LabkitError: they cannot be read.
         """
-        return tune_buckets.load(self._lengths())
+        return tune_buckets.load(self.lengths)
 
     def source_texts(self) -> dict[str, str]:
         """File to text of what is looked at.

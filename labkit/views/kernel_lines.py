@@ -7,12 +7,10 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from labkit.experiments.kernel_counts import least_passes
 from labkit.gpu.host.reports import LineCounts
 from labkit.gpu.verify.proof import Finding
 from labkit.views.proof_text import title_of
-
-#: Bytes that the banks of shared memory deliver in one pass. Source: CUDA C++ Programming Guide, "Shared Memory".
-_PASS_BYTES = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +50,15 @@ def figures_as_json(figures: Iterable[LineFigures]) -> list[dict[str, Any]]:
 
 
 def marks_as_json(findings: Iterable[Finding]) -> list[dict[str, Any]]:
-    """What is wrong, for the editor: with a title in words; what has no line comes first."""
-    return [{**one.as_json, "title": title_of(one.kind)} for one in findings]
+    """What is wrong, for the editor: with a title in words; what has a line comes first."""
+    placed = sorted(findings, key=lambda one: one.line is None)
+    return [{**one.as_json, "title": title_of(one.kind)} for one in placed]
 
 
 def _figures(file: str, line: int, found: list[LineCounts]) -> LineFigures:
     requests = sum(one.requests for one in found)
     ideal = sum(one.ideal_sectors or 0 for one in found)
-    least = sum(_least_passes(one) for one in found if one.bank_passes is not None)
+    least = sum(least_passes(one) for one in found if one.bank_passes is not None)
     return LineFigures(
         file=file,
         line=line,
@@ -71,10 +70,6 @@ def _figures(file: str, line: int, found: list[LineCounts]) -> LineFigures:
     )
 
 
-def _least_passes(one: LineCounts) -> float:
-    return max(one.requests, one.lanes * one.access_bytes / _PASS_BYTES)
-
-
 def _sentence(one: LineCounts) -> str:
     text = (
         f"{one.space} {one.access} of {one.access_bytes} bytes a lane: {one.requests:,} requests, "
@@ -83,5 +78,5 @@ def _sentence(one: LineCounts) -> str:
     if one.sectors is not None and one.ideal_sectors:
         text += f", {one.sectors:,} sectors where {one.ideal_sectors:,} would do"
     if one.bank_passes is not None:
-        text += f", {one.bank_passes:,} bank passes where {_least_passes(one):,.0f} would do"
+        text += f", {one.bank_passes:,} bank passes where {least_passes(one):,.0f} would do"
     return text

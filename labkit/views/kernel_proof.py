@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from labkit.gpu.verify.proof import Finding, Proof
 from labkit.views.proof_text import proof_text, title_of
 
-_STYLE = """
+#: Style of verdicts.
+PROOF_STYLE = """
 <style>
 .labkit-proof { font: 13px/1.45 var(--jp-ui-font-family, system-ui, sans-serif); margin: 4px 0; }
 .labkit-proof .verdict { font-weight: 700; padding: 1px 8px; border-radius: 4px; border: 1.5px solid; }
@@ -17,6 +18,8 @@ _STYLE = """
 .labkit-proof .wrong { color: #D55E00; }
 .labkit-proof ol { margin: 6px 0; padding-left: 26px; }
 .labkit-proof li { margin: 2px 0; }
+.labkit-old .labkit-proof { opacity: .55; }
+.labkit-old .labkit-proof::after { content: " (of the text before your last change)"; }
 .labkit-proof code { font-size: 12px; }
 </style>
 """
@@ -44,7 +47,7 @@ class KernelProof:
                 f"<div>not looked at: {_e(text)}</div>" for text in self.proof.not_proved
             )
             body += findings_list(self.proof.reports)
-        return f'{_STYLE}<div class="labkit-proof">{body}</div>'
+        return f'{PROOF_STYLE}<div class="labkit-proof">{body}</div>'
 
     def __repr__(self) -> str:
         return f"not proved: {self.problem}" if self.proof is None else proof_text(self.proof, self.sources)
@@ -54,9 +57,8 @@ def verdict(proof: Proof) -> str:
     """One line: proved or not, and on what."""
     kind, word = ("right", "✓ proved") if proof.ok else ("wrong", "✗ not proved")
     equal = "equal to the float64 reference" if proof.equal else "do NOT equal the float64 reference"
-    orders = (
-        "" if _left(proof) or proof.reports else " in three orders of the threads; no race, no access out of bounds"
-    )
+    clean = " in three orders of the threads; no race, no access out of bounds"
+    orders = "" if proof.not_proved or proof.reports else clean
     kernels = f"{len(proof.kernels)} kernels, {proof.trials} inputs"
     return f'<span class="verdict {kind}">{word}</span> {_e(proof.file)}: {kernels}; results {equal}{orders}'
 

@@ -32,10 +32,10 @@ _CARDS = {
 def counts_table(counts: KernelCounts) -> PlainTable:
     """Requests to global memory, regime by regime, and those of a thread a sequence."""
     return PlainTable(
-        ("rows", "sequences", "events", "requests", "lanes of 32", "sectors / ideal", "bank passes / request"),
+        ("rows", "sequences", "events", "requests", "lanes of 32", "sectors / ideal", "bank passes / least"),
         tuple(_part(part) for part in counts.parts),
         "modelled: requests of warps, counted on a CPU in lockstep on a sample of your lengths; "
-        "the sector ratio is that of the same words side by side, 1.00 is perfect",
+        "the ratios are to the same words side by side, and to what the bytes need: 1.00 is perfect",
     )
 
 
@@ -47,7 +47,7 @@ def _part(part: Counted) -> tuple[str, ...]:
         format_count(part.requests),
         _number(part.lanes_per_request, ".1f"),
         _number(part.sectors_per_ideal, ".2f"),
-        _number(part.passes_per_request, ".2f"),
+        _number(part.passes_per_least, ".2f"),
     )
 
 

@@ -45,7 +45,7 @@ def regime_figure(histogram: LengthHistogram, shares: Sequence[RegimeShare], *, 
         if share.most is not None and right < high:
             shapes.append(_shape("line", right, right, {"line": {"color": palette.GREEN, "width": 2}}))
         notes.append(_note((left + right) / 2, share))
-    figure.update_layout(shapes=shapes, annotations=notes, margin={"l": 50, "r": 16, "t": 74, "b": 46})
+    figure.update_layout(shapes=shapes, annotations=notes, margin={"l": 50, "r": 16, "t": 78, "b": 46})
     return figure
 
 
@@ -58,7 +58,7 @@ def _note(x: float, share: RegimeShare) -> dict[str, Any]:
     events = "–" if share.event_share is None else format_share(share.event_share)
     text = (
         f"<b>{share.regime}</b> {upto}<br>{_WORKERS[share.regime]}"
-        f"<br>{format_share(share.sequence_share)} seq · {events} ev"
+        f"<br>{format_share(share.sequence_share)} of rows<br>{events} of events"
     )
     return {
         "x": float(x),

@@ -1,0 +1,227 @@
+"""KernelLab: change a kernel, and see without a GPU whether it is right, races, and how it asks for memory."""
+
+from __future__ import annotations
+
+import html
+import logging
+import threading
+from dataclasses import dataclass
+
+import ipywidgets as W
+
+from labkit.cost.devices import gpu
+from labkit.errors import LabkitError
+from labkit.experiments.kernel_child import KernelRun
+from labkit.experiments.kernel_job import KernelAnswer, KernelJob
+from labkit.experiments.kernel_lab import Config, Result, kernel_job, launch_config
+from labkit.experiments.kernel_sources import shipped_sources
+from labkit.experiments.kernel_time import time_kernel
+from labkit.experiments.kernel_workload import Workload, sampled_rows
+from labkit.experiments.regime_shares import regime_shares
+from labkit.lengths.histogram import LengthHistogram
+from labkit.views.kernel_proof import PROOF_STYLE, verdict
+from labkit.widgets.kernel_controls import KernelControls
+from labkit.widgets.kernel_results import KernelResults
+from labkit.widgets.newest_wins import NewestWins
+from labkit.widgets.source_editor import SourceEditor
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """A job with the number of the pick it belongs to."""
+
+    pick: int
+    job: KernelJob
+
+
+class KernelLab(W.VBox):
+    """The panel of notebook 04.
+
+    Callbacks read the controls and enqueue. Lengths and time are one worker's, checks another's, in a child process;
+    errors are shown, never raised into a callback.
+
+    Args:
+        config: kernel and lengths to start with.
+        result: what is known of them already; shown at once.
+        replaces: a panel that this one takes the place of; it is closed.
+
+    Attributes:
+        answer: proof and counts that are shown; None: none yet.
+    """
+
+    def __init__(
+        self, config: Config | None = None, *, result: Result | None = None, replaces: KernelLab | None = None
+    ) -> None:
+        """Load the lengths, lay everything out.
+
+        Raises:
+            LabkitError: the lengths or the source of ``config`` cannot be read.
+        """
+        config = config or (Config() if result is None else result.config)
+        histogram = config.histogram() if result is None else result.histogram
+        if replaces is not None:
+            replaces.close()
+        self._lock = threading.RLock()
+        self._pick = 0  # number of the kernel that was picked: answers for another one are dropped
+        self._op = config.op
+        self._texts: dict[str, dict[str, str]] = {}  # of ops that were changed and left
+        self._run: KernelRun | None = None
+        self._histogram: LengthHistogram = histogram
+        self._loaded = config
+        self.answer: KernelAnswer | None = None
+        self._quick: NewestWins[Config] = NewestWins(self._load, lambda: None, self._fail)
+        self._checks: NewestWins[_Task] = NewestWins(self._work, lambda: None, self._fail)
+        self.controls = KernelControls(config, self._on_picked, self._on_changed)
+        self.message = W.HTML()
+        self.message.add_class("labkit-message")
+        self.editor = SourceEditor(shipped_sources(config.op), self.check)
+        self.results = KernelResults()
+        left = W.VBox([self.controls], layout={"flex": "0 0 300px", "padding": "0 14px 0 0"})
+        right = W.VBox([self.message, self.editor], layout={"flex": "1 1 560px", "min_width": "0"})
+        super().__init__([W.HBox([left, right], layout={"flex_flow": "row wrap", "width": "100%"}), self.results])
+        self.add_class("labkit-panel")
+        self.add_class("labkit-kernel-lab")
+        if config.source_file is not None:
+            self.editor.texts = config.source_texts()
+        self._wire()
+        self._show_lengths(config, histogram)
+        if result is not None and result.answer is not None:
+            self._show(result.answer)
+        elif result is not None and result.problem:
+            self._say(result.problem, error=True)
+
+    def _wire(self) -> None:
+        self.controls.check.on_click(lambda _: self.check())
+        self.controls.count.on_click(lambda _: self.count())
+        self.controls.time.on_click(lambda _: self._quick.call(self._time))
+        self.controls.reset.on_click(lambda _: self.editor.reset())
+        self.controls.cancel.on_click(lambda _: self.cancel())
+        self.editor.observe(lambda _: self._on_edited(), "texts")
+
+    # -- what can be asked for ------------------------------------------------------------------------------------
+
+    def check(self) -> None:
+        """Prove the text in the editor, and count its requests."""
+        self._ask(proof=True)
+
+    def count(self) -> None:
+        """Count the requests of the text in the editor."""
+        self._ask(proof=False)
+
+    def cancel(self) -> None:
+        """End what runs; what is shown stays."""
+        with self._lock:
+            if self._run is not None:
+                self._run.cancel()
+
+    def wait(self, timeout: float = 120.0) -> bool:
+        """Block until everything asked for is done; False when the time is up."""
+        return self._quick.wait(timeout) and self._checks.wait(timeout)
+
+    def close(self) -> None:
+        """End what runs and remove the panel. Safe to call twice."""
+        self.cancel()
+        self._quick.close()
+        self._checks.close()
+        for part in (self.editor, self.results, self.controls, self.message):
+            part.close()
+        super().close()
+
+    # -- callbacks: read the controls, enqueue --------------------------------------------------------------------
+
+    def _ask(self, *, proof: bool) -> None:
+        with self._lock:
+            if self._run is not None:
+                return  # the buttons are off; the keyboard is not
+            config = self.controls.config
+            job = kernel_job(config, self._histogram, self.editor.texts, proof=proof)
+            self._run = KernelRun(job)
+            self.controls.working("starting", 0, job.stages)
+            self._checks.submit(_Task(self._pick, job))
+
+    def _on_picked(self) -> None:
+        with self._lock:
+            self.cancel()
+            self._pick += 1
+            if dict(self.editor.texts) != dict(self.editor.shipped):
+                self._texts[self._op] = dict(self.editor.texts)
+            else:
+                self._texts.pop(self._op, None)
+            self._op = self.controls.op.value
+            self.answer = None
+            self.editor.show_sources(shipped_sources(self._op), self._texts.get(self._op))
+            self.results.forget()
+            self._say("")
+            self._quick.submit(self.controls.config)
+
+    def _on_changed(self) -> None:
+        try:
+            self._quick.submit(self.controls.config)
+        except LabkitError as error:
+            self._fail(error)
+
+    def _on_edited(self) -> None:
+        if self.answer is not None:
+            self.message.remove_class("labkit-old")
+            if dict(self.answer.job.sources) != dict(self.editor.texts):
+                self.message.add_class("labkit-old")
+
+    # -- workers ----------------------------------------------------------------------------------------------------
+
+    def _load(self, config: Config) -> None:
+        histogram = self._histogram if config.lengths == self._loaded.lengths else config.histogram()
+        self._show_lengths(config, histogram)
+
+    def _show_lengths(self, config: Config, histogram: LengthHistogram) -> None:
+        self._histogram, self._loaded = histogram, config
+        launch = launch_config(histogram, config.dim, config.counted_rows)
+        self.results.show_regimes(histogram, regime_shares(histogram, launch.thresholds))
+        self._time()
+
+    def _time(self) -> None:
+        config, histogram = self._loaded, self._histogram
+        rows = sampled_rows(histogram.values, histogram.counts, config.timed_rows)
+        launch = launch_config(histogram, config.dim, config.timed_rows)
+        self.results.show_time(time_kernel(Workload(config.op, rows, config.dim, launch), gpu(config.gpu)))
+
+    def _work(self, task: _Task) -> None:
+        run = self._run
+        if run is None:
+            return
+        try:
+            answer = run.run(self.controls.working)
+        finally:
+            with self._lock:
+                self._run = None
+                self.controls.idle("cancelled" if run.cancelled else "")
+        with self._lock:
+            if answer is not None and task.pick == self._pick:
+                self._show(answer)
+
+    def _show(self, answer: KernelAnswer) -> None:
+        self.answer = answer
+        sources = answer.job.sources
+        self.editor.show_findings(answer.reports, sources)
+        if answer.proof is not None:
+            left = "".join(f"<div>not looked at: {html.escape(text)}</div>" for text in answer.proof.not_proved)
+            self.message.value = f'{PROOF_STYLE}<div class="labkit-proof">{verdict(answer.proof)}{left}</div>'
+            self.results.show_proof(answer.proof)
+        elif answer.reports:
+            self._say(f"{len(answer.reports)} reports while it was counted: Check says more", error=True)
+        if answer.counts is not None:
+            self.editor.show_counts(answer.counts.whole.counts, sources)
+            self.results.show_counts(answer.counts)
+        self._on_edited()
+
+    def _fail(self, error: Exception) -> None:
+        if not isinstance(error, LabkitError):
+            _log.error("the panel's worker failed", exc_info=error)
+            self._say(f"unexpected {type(error).__name__}: {error}", error=True)
+        else:
+            self._say(str(error), error=True)
+
+    def _say(self, text: str, *, error: bool = False) -> None:
+        color = "var(--jp-error-color1, #b32d00)" if error else "inherit"
+        self.message.value = f'<span style="color:{color}">{html.escape(text)}</span>' if text else ""
