@@ -27,7 +27,7 @@ NO_AUTOSAVE := {"@jupyterlab/docmanager-extension:plugin": {"autosave": false}}
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup setup-tests lab test test-lint test-unit test-notebooks test-browser report gpu-check bench bench-peers clean
+.PHONY: help setup setup-tests lab test test-lint test-unit test-kernels test-notebooks test-browser report mutants gpu-check bench bench-peers clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
@@ -63,8 +63,8 @@ setup-tests: setup ## install what only the tests need: Chromium, a C++ compiler
 lab: setup ## open JupyterLab on the tuning notebook (LAB_ARGS="--no-browser --port 8890" adds arguments)
 	$(BIN)/jupyter lab --LabApp.default_url=/lab/tree/$(NOTEBOOK) $(NO_DELAY) $(LAB_FLAGS) $(LAB_ARGS)
 
-test: setup setup-tests test-lint test-unit test-notebooks test-browser ## run everything that needs no GPU, tier by tier
-	@echo "make test: passed all 4 tiers: lint, unit, notebooks, browser"
+test: setup setup-tests test-lint test-unit test-kernels test-notebooks test-browser ## run everything that needs no GPU, tier by tier
+	@echo "make test: passed all 5 tiers: lint, unit, kernels, notebooks, browser"
 
 test-lint: setup ## tier: style, types, floors of the tree, notebooks without outputs
 	$(BIN)/ruff check .
@@ -75,7 +75,10 @@ test-lint: setup ## tier: style, types, floors of the tree, notebooks without ou
 	  "of a run; they are kept without. Run: $(BIN)/nbstripout --keep-id notebooks/*.ipynb" >&2; exit 1; }
 
 test-unit: setup ## tier: unit and property tests (PYTEST_ARGS="-k edges" narrows any tier)
-	$(BIN)/python -m pytest tests -m "not (browser or notebook or gpu or slow)" -n 2 $(PYTEST_ARGS)
+	$(BIN)/python -m pytest tests --ignore=tests/kernels -m "not (browser or notebook or gpu or slow)" -n 2 $(PYTEST_ARGS)
+
+test-kernels: setup ## tier: CUDA kernels without a GPU: compiled, run on the CPU, compared, checked; a shard of their mutants
+	$(BIN)/python -m pytest tests/kernels -m "not (gpu or slow)" -n 2 $(PYTEST_ARGS)
 
 test-notebooks: setup ## tier: the notebooks, each in a kernel of its own
 	$(BIN)/python -m pytest tests -m "notebook and not gpu" $(PYTEST_ARGS)
@@ -87,6 +90,10 @@ report: setup ## run the tuning notebook headless: its result and tuned.json int
 	$(BIN)/labkit run $(NOTEBOOK) --out results
 
 # On a machine with a GPU, in the Python that has its torch and CuPy: nothing is installed for it.
+mutants: setup ## make every small mistake in every kernel and see which are noticed, into results/mutants.json
+	@mkdir -p results
+	$(BIN)/python -m labkit.gpu.verify.mutate --survivors tests/kernels/survivors.json --json results/mutants.json
+
 gpu-check: ## check and time everything that needs a GPU, into results/gpu-check.json (GPU_PYTHON=python3, GPU_SECONDS=240)
 	@mkdir -p results
 	$(GPU_PYTHON) -m labkit.gpu_check --json results/gpu-check.json --seconds $(GPU_SECONDS)

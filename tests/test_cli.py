@@ -16,7 +16,7 @@ from labkit.cli import main
 from labkit.cli.options import joined_pairs
 from labkit.errors import NotebookError
 
-COMMANDS = ("doctor", "what-if", "tune", "score-edges", "convert", "run")
+COMMANDS = ("doctor", "what-if", "tune", "score-edges", "convert", "run", "kernels", "check-kernel")
 LABKIT = [sys.executable, "-c", "import sys; from labkit.cli import main; sys.exit(main())"]
 
 

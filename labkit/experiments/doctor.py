@@ -47,7 +47,9 @@ def diagnose() -> tuple[Check, ...]:
     Cost: imports torch and CuPy, some seconds.
     """
     return tuple(
-        check for look in (_python, _packages, _torch_cuda, _cupy, _nvrtc, _driver, _tools, _host) for check in look()
+        check
+        for look in (_python, _packages, _torch_cuda, _cupy, _nvrtc, _driver, _tools, _kernels, _host)
+        for check in look()
     )
 
 
@@ -187,6 +189,35 @@ def _tools() -> Iterator[Check]:
             yield Check(name, True, path, needed_for)
         else:
             yield Check(name, False, None, needed_for, "not on the PATH", f"sudo apt-get install {package}")
+
+
+def _kernels() -> Iterator[Check]:
+    """What can be proved about a CUDA kernel on this machine: ``labkit check-kernel`` says what it left out."""
+
+    def compiles() -> str:
+        nvrtc = import_module("labkit.gpu.nvrtc")
+        version = ".".join(map(str, nvrtc.nvrtc_version()))
+        return f"NVRTC {version} for {', '.join(f'sm_{arch}' for arch in nvrtc.ARCHES)}"
+
+    def ptx() -> str:
+        import_module("labkit.gpu.nvrtc").nvrtc_version()
+        return f"of sm_{import_module('labkit.gpu.verify.stages').PTX_ARCH}, on the CPU"
+
+    def runs() -> str:
+        return f"on the CPU, by {import_module('labkit.gpu.host.toolchain').compiler()[1]}"
+
+    def on_device() -> str:
+        torch = import_module("torch")
+        if not torch.cuda.is_available():
+            raise RuntimeError("torch finds no GPU, so nothing about its time is known")
+        return str(torch.cuda.get_device_name(0))
+
+    yield _attempt("kernels: code", "registers, spills and occupancy of CUDA kernels", _GPU_EXTRA, compiles)
+    yield _attempt("kernels: PTX", "running what the compiler made of CUDA kernels", _GPU_EXTRA, ptx)
+    yield _attempt("kernels: CPU", "results, races and bounds of CUDA kernels without a GPU", "make setup-tests", runs)
+    yield _attempt(
+        "kernels: GPU", "the time of CUDA kernels", "make gpu-check on a machine with an NVIDIA GPU", on_device
+    )
 
 
 def _host() -> Iterator[Check]:

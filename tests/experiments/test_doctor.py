@@ -174,3 +174,30 @@ def test_why_torch_cannot_use_a_gpu(monkeypatch: pytest.MonkeyPatch, cuda: str |
     )
     stand_in(monkeypatch, torch=torch)
     assert checks()["torch CUDA"].reason == reason
+
+
+def test_what_can_be_proved_about_kernels_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    cuda = types.SimpleNamespace(is_available=lambda: False)
+    nvrtc = types.SimpleNamespace(nvrtc_version=lambda: (13, 0), ARCHES=(80, 90))
+    toolchain = types.SimpleNamespace(compiler=lambda: ("/usr/bin/g++", "g++ 12.2"))
+    modules = {
+        "torch": types.SimpleNamespace(cuda=cuda),
+        "labkit.gpu.nvrtc": nvrtc,
+        "labkit.gpu.host.toolchain": toolchain,
+        "labkit.gpu.verify.stages": types.SimpleNamespace(PTX_ARCH=90),
+    }
+    monkeypatch.setattr(doctor, "import_module", modules.__getitem__)
+    found = {check.name: check for check in doctor._kernels()}
+    assert found["kernels: code"].found == "NVRTC 13.0 for sm_80, sm_90"
+    assert found["kernels: PTX"].found == "of sm_90, on the CPU"
+    assert found["kernels: CPU"].found == "on the CPU, by g++ 12.2"
+    assert found["kernels: GPU"].reason == "torch finds no GPU, so nothing about its time is known"
+
+    def missing() -> None:
+        raise ImportError("the CPU runner needs g++, which is not on PATH")
+
+    toolchain.compiler = nvrtc.nvrtc_version = missing
+    broken = {check.name: check for check in doctor._kernels()}
+    assert not any(check.ok for check in broken.values())
+    assert broken["kernels: CPU"].fix == "make setup-tests"
+    assert broken["kernels: PTX"].fix == "pip install 'labkit[gpu]'"
