@@ -27,7 +27,7 @@ FAILED, BAD_INPUT, NO_GPU = 1, 2, 3
 SECONDS = 240.0
 
 #: Beyond the time, for the case that runs when it is over. One that is still running then hangs, and is reported so.
-_GRACE_S = 30.0
+_GRACE_S = 40.0
 
 _RESUME = "LABKIT_GPU_CHECK_RESUME"
 
@@ -110,6 +110,7 @@ def check(items: Sequence[Item], lab: Lab, seconds: float, *, since: float | Non
         DeviceLostError: see ``run_items``.
     """
     since = time.time() if since is None else since
+    lab.ends_s = time.monotonic() + seconds
     watchdog = _watchdog(seconds + _GRACE_S, lab.report, lambda: os._exit(FAILED))
     watchdog.start()
     try:

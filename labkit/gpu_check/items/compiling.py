@@ -43,6 +43,7 @@ def _compile(lab: Lab) -> Found:
             _, errors = process.communicate(timeout=_PATIENCE_S)
         except subprocess.TimeoutExpired:
             process.kill()
+            process.wait()
             errors = f"took more than {_PATIENCE_S} s"
         if process.returncode:
             failed.append(f"{op}: {(errors.strip().splitlines() or ['no message'])[-1]}")
