@@ -86,6 +86,11 @@ def time_table(time: KernelTime) -> PlainTable:
         ("floor of the bytes", _figure(time.floor_s), f"{time.gpu}, data sheet", time.floor_s.reason or ""),
         ("bytes at the least", _figure(time.bytes_moved), "any", "each input and output once"),
     ]
+    rows += [
+        (f"recorded, {one.lengths} lengths", _figure(one.time_s), "", one.time_s.reason or "") for one in time.recorded
+    ]
+    if not time.recorded:
+        rows.append(("recorded", "–", "", "no recorded run has this op: `make gpu-check` on a GPU makes one"))
     if time.time_s.value and time.floor_s.value and time.device and time.gpu in time.device:
         rows.append(("floor / time", f"{time.floor_s.value / time.time_s.value:.0%}", time.device, "1 is the roof"))
     return PlainTable(

@@ -8,7 +8,7 @@ const CUDA =
   "threadIdx|blockIdx|blockDim|gridDim|warpSize|__sync\\w+|__shfl\\w+|__ballot\\w+|__any\\w+|__all\\w+|__threadfence\\w*|atomic\\w+";
 const TOKEN = new RegExp(
   [
-    "(?<comment>/\\*[\\s\\S]*?(?:\\*/|$)|//[^\\n]*)",
+    "(?<comment>/\\*[\\s\\S]*?(?:\\*/|(?![\\s\\S]))|//[^\\n]*)",
     '(?<string>"(?:\\\\.|[^"\\\\\\n])*"?)',
     "(?<directive>^[ \\t]*#[ \\t]*\\w+)",
     `(?<cuda>\\b(?:${CUDA})\\b)`,
