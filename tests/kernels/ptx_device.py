@@ -9,7 +9,6 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-import pytest
 import torch
 from numpy.typing import NDArray
 
@@ -17,13 +16,15 @@ from labkit.gpu.arguments import Argument
 from labkit.gpu.catalog import KERNELS
 from labkit.gpu.host.program import Order
 from labkit.gpu.host.toolchain import Mode
+from labkit.gpu.launch import launching_by
 from labkit.gpu.nvrtc import compile_source
 from labkit.gpu.ptx.counts import Counts
 from labkit.gpu.ptx.parse import Kernel, parse
 from labkit.gpu.ptx.runner import run
 from labkit.gpu.regimes import BLOCK
 from labkit.gpu.sources import kernel_text
-from tests.kernels.cpu_device import OPS, CpuDevice, as_array
+from labkit.gpu.verify.stand_in import poisoned_allocations
+from tests.kernels.cpu_device import CpuDevice, as_array
 
 ARCH = 90
 
@@ -108,12 +109,5 @@ def assert_same(ptx: NDArray[Any], cpu: NDArray[Any], allowed: float) -> None:
 @contextmanager
 def ptx_device(device: PtxDevice) -> Iterator[PtxDevice]:
     """Ops launch on this device, and what they allocate starts as NaN or as the greatest integer."""
-    before = torch.are_deterministic_algorithms_enabled()
-    with pytest.MonkeyPatch.context() as patch:
-        for op in OPS:
-            patch.setattr(op, "launch", device.launch)
-        torch.use_deterministic_algorithms(True)
-        try:
-            yield device
-        finally:
-            torch.use_deterministic_algorithms(before)
+    with poisoned_allocations(), launching_by(device.launch):
+        yield device

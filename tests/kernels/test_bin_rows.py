@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import numpy as np
 import pytest
 import torch
 
@@ -15,23 +14,6 @@ def meaning(bins: torch.Tensor, giants: int) -> tuple[list[int], ...]:
     """Header, first pieces of the giants that there are, order; what lies between is never read."""
     entries = bins.tolist()
     return entries[:4], entries[4 : 4 + entries[0] + 1], entries[4 + giants + 1 :]
-
-
-@each_regime
-def test_the_kernels_sort_as_the_reference(cpu_device: CpuDevice, config: LaunchConfig) -> None:
-    giants = config.giants(EVENTS)
-    found = bin_rows_cuda(OFFSETS, giants, config.thresholds)
-    expected = torch.from_numpy(reference.bin_rows(OFFSETS.numpy(), giants, *config.thresholds))
-    assert meaning(found, giants) == meaning(expected, giants)
-
-
-def test_many_rows_of_all_lengths(cpu_device: CpuDevice) -> None:
-    lengths = torch.from_numpy(np.random.default_rng(0).integers(0, 9, 2500) ** 3)
-    offsets = torch.cat([lengths.new_zeros(1), lengths.cumsum(0)])
-    giants = LaunchConfig(3, 33, 100).giants(int(offsets[-1]))
-    found = bin_rows_cuda(offsets, giants, (3, 33, 100))
-    expected = torch.from_numpy(reference.bin_rows(offsets.numpy(), giants, 3, 33, 100))
-    assert meaning(found, giants) == meaning(expected, giants)
 
 
 def test_without_room_for_giants_they_are_long(fast_device: CpuDevice) -> None:

@@ -11,7 +11,6 @@ from labkit.gpu.ops.bin_rows import bin_rows
 from labkit.gpu.ops.embedding_pool import (
     embedding_pool_cuda,
     embedding_pool_table_grad_cuda,
-    embedding_pool_weight_grad_cuda,
 )
 from labkit.reference import embedding as reference
 from tests.kernels.cpu_device import CpuDevice
@@ -21,7 +20,6 @@ from tests.kernels.ragged import (
     OFFSETS,
     ROUNDING,
     assert_within,
-    each_dim,
     each_regime,
     random,
 )
@@ -45,36 +43,6 @@ def bins_of(config: LaunchConfig) -> Tensor:
 
 
 @each_regime
-@each_dim
-@each_weighting
-def test_pooled_entries(cpu_device: CpuDevice, config: LaunchConfig, dim: int, weighted: bool) -> None:
-    table, ids, mean = random(0, ITEMS, dim), ids_with_strangers(), not weighted
-    weights = random(1, EVENTS) if weighted else None
-    found = embedding_pool_cuda(table, ids, weights, OFFSETS, bins_of(config), config.thresholds, mean)
-    own = None if weights is None else weights.numpy()
-    expected = reference.embedding_pool(table.numpy(), ids.numpy(), HOST, own, mean=mean)
-    sizes = None if weights is None else weights.abs().numpy()
-    size = reference.embedding_pool(table.abs().numpy(), ids.numpy(), HOST, sizes, mean=mean)
-    # n products and additions of float32, one division
-    assert_within(found, expected, EPS * size * (2 * np.array(LENGTHS)[:, None] + 2))
-    assert np.isnan(expected).all(axis=1).nonzero()[0].tolist() == [6, 17]
-    assert (found[np.array(LENGTHS) == 0] == 0).all()
-
-
-@each_regime
-@each_dim
-def test_gradient_of_the_weights(cpu_device: CpuDevice, config: LaunchConfig, dim: int) -> None:
-    table, ids, grad = random(0, ITEMS, dim), ids_with_strangers(), random(2, ROWS, dim)
-    for mean in (False, True):
-        arguments = (grad, table, ids, OFFSETS, bins_of(config), config.thresholds, mean)
-        found = embedding_pool_weight_grad_cuda(*arguments)
-        _, expected = reference.embedding_pool_backward(grad.numpy(), table.numpy(), ids.numpy(), HOST, mean=mean)
-        sizes = (grad.abs().numpy(), table.abs().numpy(), ids.numpy(), HOST)
-        _, size = reference.embedding_pool_backward(*sizes, mean=mean)
-        assert_within(found, expected, EPS * size * (2 * dim + 2))
-
-
-@each_regime
 @each_weighting
 def test_gradient_of_the_table(cpu_device: CpuDevice, config: LaunchConfig, weighted: bool) -> None:
     table, ids, grad, mean = random(0, ITEMS, 12), ids_with_strangers(), random(2, ROWS, 12), not weighted
@@ -87,18 +55,6 @@ def test_gradient_of_the_table(cpu_device: CpuDevice, config: LaunchConfig, weig
     size, _ = reference.embedding_pool_backward(grad.abs().numpy(), table.numpy(), ids.numpy(), HOST, sizes, mean=mean)
     times = np.bincount(ids.clamp(0, ITEMS - 1).numpy(), minlength=ITEMS)[:, None]
     assert_within(found, expected, EPS * size * (2 * times + 2))
-
-
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_16_bit_storage_rounds_once(fast_device: CpuDevice, dtype: torch.dtype) -> None:
-    config = LaunchConfig(3, 33, 100)
-    table, ids, weights = random(0, ITEMS, 12).to(dtype), ids_with_strangers(), random(1, EVENTS).to(dtype)
-    found = embedding_pool_cuda(table, ids, weights, OFFSETS, bins_of(config), config.thresholds, True)
-    wide, own = table.float().numpy(), weights.float().numpy()
-    expected = reference.embedding_pool(wide, ids.numpy(), HOST, own, mean=True)
-    size = reference.embedding_pool(np.abs(wide), ids.numpy(), HOST, np.abs(own), mean=True)
-    in_float32 = EPS * size * (2 * np.array(LENGTHS)[:, None] + 2)
-    assert_within(found, expected, in_float32 + ROUNDING[dtype] * np.abs(expected) + 2.0**-25)
 
 
 def test_empty_bags_of_any_kind_are_zero(fast_device: CpuDevice) -> None:
