@@ -95,10 +95,10 @@ def _run_item(item: Item, lab: Lab, deadline: float, say: Callable[[str], object
         entry = _run_case(case, now)
         report.add(item.key, entry)
         say(_line(entry))
-        lab.clear()
         if entry["ok"] is False and not lab.is_alive():
             report.end(item.key, Status.RUNNING, now() - start)
             raise DeviceLostError(f"the device does not answer after {item.key}, {case.name}")
+        lab.clear()
     report.end(item.key, Status.DONE, now() - start)
 
 

@@ -120,9 +120,12 @@ def test_a_lost_device_ends_the_process_and_another_goes_on_after_that_case(
 ) -> None:
     lab, clock = small_lab(tmp_path), Clock()
     monkeypatch.setattr(lab, "is_alive", lambda: False)
+    cleared: list[int] = []
+    monkeypatch.setattr(lab, "clear", lambda: cleared.append(1))  # on a lost device it would raise
     cases = [clock.case("x", 1), clock.case("y", 1, RuntimeError("illegal memory access")), clock.case("z", 1)]
     with pytest.raises(DeviceLostError, match="does not answer after a, y"):
         run(lab, clock, item("a", 1, *cases), item("b", 1))
+    assert cleared == [1]
     again = small_lab(tmp_path)
     again.report = Report.resumed(lab.report.path)
     run(again, clock, item("a", 1, *cases), item("b", 1, clock.case("w", 1)))
