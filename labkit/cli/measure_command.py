@@ -39,8 +39,8 @@ Pin = Annotated[bool | None, typer.Option("--pin-memory/--no-pin-memory", help="
 OnDevice = Annotated[bool, typer.Option("--pad-on-device", help="Copy rows end to end, and pad them on the device.")]
 Seed = Annotated[int, typer.Option("--seed", parser=given.whole, metavar="N", help="Of plan, samples and weights.")]
 Sequences = Annotated[
-    int,
-    typer.Option("--sequences", parser=given.whole, metavar="N", help="Most sequences; more are sampled down to it."),
+    int | None,
+    typer.Option("--sequences", parser=given.whole, metavar="N", help="Sample more sequences down to it. [20000]"),
 ]
 Out = Annotated[
     Path | None, typer.Option("--out", metavar="FILE", help="Keep the JSON there too; its folder must exist.")
@@ -64,7 +64,7 @@ def measure(
     pin_memory: Pin = None,
     pad_on_device: OnDevice = False,
     seed: Seed = 0,
-    sequences: Sequences = 20_000,
+    sequences: Sequences = None,
     buckets: given.Buckets = None,
     edges: given.Edges = None,
     edges_by: given.By = None,
@@ -84,6 +84,7 @@ def measure(
     does not take say why.
     """
     from labkit.experiments.execution import Execution
+    from labkit.experiments.histories import DEFAULT_SEQUENCES
     from labkit.experiments.measure_child import ChildRun
     from labkit.experiments.measure_report import MeasureReport
     from labkit.experiments.measure_request import job_of
@@ -127,7 +128,7 @@ def measure(
         tuned=policy,
         device=device,
         execution=execution,
-        sequences=sequences,
+        sequences=DEFAULT_SEQUENCES if sequences is None else sequences,
     )
     run = ChildRun(job)
     _follow(run)
