@@ -5,6 +5,8 @@ LAB_ARGS ?=
 PYTEST_ARGS ?=
 # --quick, --only TABLE, --json FILE
 PEERS_ARGS ?=
+# --base IMAGE
+CONTAINER_ARGS ?=
 
 BIN := .venv/bin
 STAMP := .venv/.setup-done
@@ -24,7 +26,7 @@ NO_AUTOSAVE := {"@jupyterlab/docmanager-extension:plugin": {"autosave": false}}
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup setup-tests lab test test-lint test-unit test-notebooks test-browser report bench bench-peers clean
+.PHONY: help setup setup-tests lab test test-lint test-unit test-notebooks test-browser report bench bench-peers container-check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
@@ -71,6 +73,8 @@ test-lint: setup ## tier: style, types, floors of the tree, notebooks without ou
 	@$(BIN)/nbstripout --verify --keep-id notebooks/*.ipynb >/dev/null || { echo "notebooks were saved with outputs or other traces" \
 	  "of a run; they are kept without. Run: $(BIN)/nbstripout --keep-id notebooks/*.ipynb" >&2; exit 1; }
 
+# a worker a core: more threads would wait for each other
+test-unit: export OMP_NUM_THREADS = 1
 test-unit: setup ## tier: unit and property tests (PYTEST_ARGS="-k edges" narrows any tier)
 	$(BIN)/python -m pytest tests -m "not (browser or notebook or gpu or slow)" -n 2 $(PYTEST_ARGS)
 
@@ -96,6 +100,9 @@ $(PEERS_STAMP): $(PEERS)/requirements.txt $(PEERS)/requirements-no-deps.txt
 	@.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check -r $(PEERS)/requirements.txt
 	@.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r $(PEERS)/requirements-no-deps.txt -e .
 	@touch $@
+
+container-check: setup ## build the image (Docker, or buildah without an engine), start it, look at it from outside and inside
+	$(BIN)/python -m tests.container $(CONTAINER_ARGS)
 
 clean: ## remove .venv, .venv-peers, caches and results
 	rm -rf .venv .venv-peers build dist results test-results .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
