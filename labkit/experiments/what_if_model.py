@@ -55,8 +55,8 @@ class ModelChoice:
         """Refuse a precision that cannot be modelled before anything is."""
         if self.precision not in (Precision.FLOAT32, Precision.TF32):
             raise PolicyError(
-                f"precision {self.precision} is not modelled: the casts of mixed precision are not traced, choose float32 "
-                "or tf32."
+                f"precision {self.precision} is not modelled: the casts of mixed precision are not traced, choose "
+                "float32 or tf32."
             )
         if self.gpu is not None:
             self.gpu.matmul_flops(self.precision)

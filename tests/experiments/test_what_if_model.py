@@ -90,7 +90,7 @@ def test_without_batches_there_is_neither_time_nor_memory() -> None:
 def test_a_precision_that_the_gpu_lacks_is_refused_at_once() -> None:
     with pytest.raises(GpuError, match="T4 has no tensor cores for tf32"):
         ModelChoice(Model.DIN, gpu("T4"), precision=Precision.TF32)
-    with pytest.raises(PolicyError, match="precision bf16 is not modelled: .* choose float32 or tf32"):
+    with pytest.raises(PolicyError, match=r"precision bf16 is not modelled: .* choose float32 or tf32"):
         ModelChoice(Model.DIN, H100, precision=Precision.BF16)
 
 
