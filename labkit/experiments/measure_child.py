@@ -85,7 +85,8 @@ class ChildRun:
                     _pipe(child.stdin).write(json.dumps(job.to_dict()) + "\n")
                     _pipe(child.stdin).flush()
                 for line in _pipe(child.stdout):
-                    yield self._event(json.loads(line), before)
+                    if line.endswith("\n"):  # a child that is killed may leave half an answer
+                        yield self._event(json.loads(line), before)
                 code = child.wait()
             finally:
                 self._end()
