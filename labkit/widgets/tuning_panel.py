@@ -13,10 +13,12 @@ import ipywidgets as W
 from labkit.batching.edges import Edges
 from labkit.batching.strategies import Strategy
 from labkit.errors import LabkitError
+from labkit.experiments.background_traces import BackgroundTraces
 from labkit.experiments.lineup import Lineup
 from labkit.experiments.optimum import OptimumCache
 from labkit.experiments.scores import Scoreboard, score
 from labkit.experiments.tune_buckets import Config, load, save_tuned
+from labkit.experiments.what_if_model import ModelChoice
 from labkit.lengths.histogram import LengthHistogram
 from labkit.views.dataset_summary import Summary
 from labkit.views.strategy_table import strategy_table
@@ -26,6 +28,7 @@ from labkit.widgets.edge_sliders import MAX_BUCKETS, EdgeSliders
 from labkit.widgets.export_box import ExportBox
 from labkit.widgets.fit_width import FitWidth
 from labkit.widgets.live_figures import LiveFigures
+from labkit.widgets.model_controls import ModelControls
 from labkit.widgets.newest_wins import NewestWins
 from labkit.widgets.policy_controls import PolicyControls
 from labkit.widgets.sortable_table import SortableTable
@@ -41,6 +44,7 @@ class _Request:
     editor_seq: int
     histogram: LengthHistogram
     lineup: Lineup
+    choice: ModelChoice | None
 
 
 class TuningPanel(W.VBox):
@@ -80,6 +84,8 @@ class TuningPanel(W.VBox):
         self.data = DataControls(config, self._load)
         self.settings = PolicyControls(config.lineup, self._histogram.max, self._enqueue)
         self.edges = EdgeSliders(config.buckets, self._histogram.max, config.edges_by, self._enqueue)
+        self.models = ModelControls(config.choice, self._enqueue)
+        self._traces = BackgroundTraces(self._enqueue)
         self.export = ExportBox(config.strategy, out, self._export)
         self.summary = W.HTML(Summary(self._histogram, self.data.title)._repr_html_())
         self.message = W.HTML()
@@ -104,6 +110,8 @@ class TuningPanel(W.VBox):
                 self.edges,
                 _heading("Batches"),
                 self.settings,
+                _heading("Model"),
+                self.models,
                 _heading("Export"),
                 self.export,
             ],
@@ -144,7 +152,8 @@ class TuningPanel(W.VBox):
                 edges_by=self.edges.edges_by or self.settings.lineup.edges_by,
                 bucket_edges=self.edges.edges if by_hand else None,
             )
-            self._worker.submit(_Request(self._seq, self.editor.seq, self._histogram, lineup))
+            choice = self.models.choice
+            self._worker.submit(_Request(self._seq, self.editor.seq, self._histogram, lineup, choice))
 
     def _edited(self) -> None:
         """Edges, and perhaps the cap, moved on the histogram: the twins follow when the hand rests."""
@@ -166,7 +175,9 @@ class TuningPanel(W.VBox):
 
     def _answer(self, request: _Request) -> None:
         """Edges, scores, table: quick, on the path of a moving slider."""
-        board = score(request.histogram, request.lineup)
+        choice = request.choice
+        is_traced = choice is not None and self._traces.ready(choice)
+        board = score(request.histogram, request.lineup, choice=choice if is_traced else None)
         self.board, self._answered = board, request
         with self._lock:
             computed = board.edges if request.lineup.bucket_edges is None else None
@@ -175,12 +186,18 @@ class TuningPanel(W.VBox):
         self._optimum = self._best(request, board)
         edges = None if board.edges is None else board.edges.edges
         self.editor.answer(request.editor_seq, request.lineup, edges=edges, optimum=self._optimum)
-        self.table.value = strategy_table(board.scores).html(request.seq)
+        note = "" if choice is None or is_traced else self._tracing(choice)
+        self.table.value = strategy_table(board.scores, choice, note=note).html(request.seq)
         self.export.say("")  # what was saved is not what is shown any more
         if self._data_problem:
             self._say(self._data_problem, error=True)
         else:
             self._say(board.edges.note if board.edges is not None else None)
+
+    def _tracing(self, choice: ModelChoice) -> str:
+        """What to say of a model that has no figures yet, or never will have."""
+        failed = self._traces.failure(choice)
+        return ": tracing …" if failed is None else f": {_explained(failed)}"
 
     def _best(self, request: _Request, board: Scoreboard) -> Edges | None:
         """The optimum for as many edges as are in use; None where there are none."""
