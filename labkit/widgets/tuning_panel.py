@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import logging
 import threading
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,15 +24,15 @@ from labkit.views.strategy_table import strategy_table
 from labkit.widgets.data_controls import DataControls
 from labkit.widgets.edge_editor import EdgeEditor
 from labkit.widgets.edge_sliders import MAX_BUCKETS, EdgeSliders
+from labkit.widgets.explained import explained
 from labkit.widgets.export_box import ExportBox
 from labkit.widgets.fit_width import FitWidth
 from labkit.widgets.live_figures import LiveFigures
+from labkit.widgets.measuring import Measuring, Shown
 from labkit.widgets.model_controls import ModelControls
 from labkit.widgets.newest_wins import NewestWins
 from labkit.widgets.policy_controls import PolicyControls
 from labkit.widgets.sortable_table import SortableTable
-
-_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +85,7 @@ class TuningPanel(W.VBox):
         self.edges = EdgeSliders(config.buckets, self._histogram.max, config.edges_by, self._enqueue)
         self.models = ModelControls(config.choice, self._enqueue)
         self._traces = BackgroundTraces(self._enqueue)
+        self.measuring = Measuring(self._shown, self._enqueue)
         self.export = ExportBox(config.strategy, out, self._export)
         self.summary = W.HTML(Summary(self._histogram, self.data.title)._repr_html_())
         self.message = W.HTML()
@@ -112,6 +112,8 @@ class TuningPanel(W.VBox):
                 self.settings,
                 _heading("Model"),
                 self.models,
+                _heading("Measure on this machine"),
+                self.measuring.controls,
                 _heading("Export"),
                 self.export,
             ],
@@ -137,8 +139,13 @@ class TuningPanel(W.VBox):
     def close(self) -> None:
         """Stop the worker and remove the panel with everything in it. Safe to call twice."""
         self._worker.close()
+        self.measuring.close()
         for part in _parts(self):
             W.Widget.close(part)
+
+    def _shown(self) -> Shown:
+        choice = self._answered.choice
+        return Shown(self.board.scores, self._answered.histogram, None if choice is None else choice.model)
 
     # -- callbacks: read the controls, enqueue --------------------------------------------------------------------
 
@@ -187,7 +194,8 @@ class TuningPanel(W.VBox):
         edges = None if board.edges is None else board.edges.edges
         self.editor.answer(request.editor_seq, request.lineup, edges=edges, optimum=self._optimum)
         note = "" if choice is None or is_traced else self._tracing(choice)
-        self.table.value = strategy_table(board.scores, choice, note=note).html(request.seq)
+        measured = self.measuring.measured(self._shown())
+        self.table.value = strategy_table(board.scores, choice, measured, note).html(request.seq)
         self.export.say("")  # what was saved is not what is shown any more
         if self._data_problem:
             self._say(self._data_problem, error=True)
@@ -197,7 +205,7 @@ class TuningPanel(W.VBox):
     def _tracing(self, choice: ModelChoice) -> str:
         """What to say of a model that has no figures yet, or never will have."""
         failed = self._traces.failure(choice)
-        return ": tracing …" if failed is None else f": {_explained(failed)}"
+        return ": tracing …" if failed is None else f": {explained(failed)}"
 
     def _best(self, request: _Request, board: Scoreboard) -> Edges | None:
         """The optimum for as many edges as are in use; None where there are none."""
@@ -234,24 +242,16 @@ class TuningPanel(W.VBox):
         try:
             saved = save_tuned(self._answered.histogram, self.board[strategy], path)
         except Exception as error:
-            self.export.say(_explained(error), error=True)
+            self.export.say(explained(error), error=True)
         else:
             self.export.say(f"Saved {saved}: load it with labkit.TunedConfig.load(path)")
 
     def _fail(self, error: Exception) -> None:
-        self._say(_explained(error), error=True)
+        self._say(explained(error), error=True)
 
     def _say(self, text: str | None, *, error: bool = False) -> None:
         color = "var(--jp-error-color1, #b32d00)" if error else "var(--jp-ui-font-color2, #666)"
         self.message.value = f'<span style="color:{color}">{html.escape(text)}</span>' if text else ""
-
-
-def _explained(error: Exception) -> str:
-    """What to show of an error: our own say it all; one that was not foreseen goes to the log as well."""
-    if isinstance(error, LabkitError):
-        return str(error)
-    _log.error("the panel's worker failed", exc_info=error)
-    return f"unexpected {type(error).__name__}: {error}"
 
 
 def _parts(widget: W.Widget) -> list[W.Widget]:
