@@ -22,6 +22,9 @@ MAX_LENGTH = 512
 #: Slots of the padded batch: what the dynamic batch may have too.
 TOKEN_BUDGET = ROWS * MAX_LENGTH
 
+#: Ratios that are within this share of each other are told as about the same.
+_CLOSE = 0.25
+
 #: What the description does not say, and what is done here in its place.
 UNSAID = (
     "the GPU, and what utilization means there: here the share of the time in which a kernel runs",
@@ -92,7 +95,8 @@ class DinExperiment:
             return f"The experiment does not fit these lengths: {next(way.error for way in ways if way.error)}"
         first, others = audits[0], audits[1:]
         told = listed([way.published.relative_time for way in self.ways[1:]])
-        times = {"modelled": (self.relative_model()[1:], self._gpu), "measured": (self.relative_measured()[1:], "here")}
+        measured, device = self._measured
+        times = {"modelled": (self.relative_model()[1:], self._gpu), measured: (self.relative_measured()[1:], device)}
         ours = [f"{listed(t)} {how} ({where})" for how, (t, where) in times.items() if None not in t]
         lost = max(audit.lost_share for audit in others) - first.lost_share
         slots, batches = ([getattr(a, name) / getattr(first, name) for a in others] for name in ("slots", "batches"))
@@ -100,23 +104,37 @@ class DinExperiment:
             f"Published, the bucketed ways take {told} of the padded time; here "
             f"{'; '.join(ours) or 'no time is known'}. These histories leave {format_share(first.padding_ratio)} of "
             f"the padded way empty, so that the others have {listed(slots)} of its slots in {listed(batches)} of its "
-            f"batches: the published ratios would need histories that fill {MAX_LENGTH} far better. {self._memory}Not "
-            f"published with them: the P95 widths lose {format_share(lost)} of all events beyond those that the cap at "
-            f"{MAX_LENGTH} cuts."
+            f"batches: {self._why(slots[0])}. {self._memory}Not published with them: the P95 widths lose "
+            f"{format_share(lost)} of all events beyond those that the cap at {MAX_LENGTH} cuts."
         )
+
+    def _why(self, slots: float) -> str:
+        """What the slots of the second way say about its published time."""
+        told = self.ways[1].published.relative_time
+        if slots < (1 - _CLOSE) * told:
+            return f"the published ratios tell of histories that fill {MAX_LENGTH} better, or of time beside the slots"
+        if slots > (1 + _CLOSE) * told:
+            return f"the published ratios tell of histories that are shorter against {MAX_LENGTH}"
+        return "that is about what the published ratios tell of"
 
     @property
     def _memory(self) -> str:
-        """How their memory compares with the largest peak that is known here."""
+        """How their memory compares with our peak."""
         first = self.ways[0]
-        peaks = [] if first.here.modelled is None else [first.here.modelled.figures["peak_bytes"].value]
-        peak = next((p for p in peaks if p), None)
-        if peak is None:
+        peak = None if first.here.modelled is None else first.here.modelled.figures["peak_bytes"].value
+        if not peak:
             return ""
-        return (
-            f"Their memory is {first.published.memory_bytes / peak:.0f} times our modelled peak, which batches of this "
-            "shape do not explain: their model is larger, or they count what the allocator reserves. "
-        )
+        times = first.published.memory_bytes / peak
+        why = "which batches of this shape do not explain: a larger model, or all that the allocator reserves"
+        return f"Their memory is {times:.2g} times our modelled peak{f', {why}' if times > 1 + _CLOSE else ''}. "
+
+    @property
+    def _measured(self) -> tuple[str, str]:
+        """Measured or recorded, and on what."""
+        records = [way.here.record for way in self.ways if way.here.record is not None and way.here.record.ok]
+        if not records:
+            return "measured", "nowhere"
+        return str(records[0].provenance["epoch_s"]), records[0].device
 
     @property
     def _gpu(self) -> str:

@@ -22,6 +22,7 @@ class Move:
 
     Attributes:
         what: the change.
+        batches: of an epoch then.
         bound: what rules then.
         time_s: an epoch then.
         peak_bytes: largest batch then.
@@ -29,6 +30,7 @@ class Move:
     """
 
     what: str
+    batches: float
     bound: Bound
     time_s: float
     peak_bytes: float
@@ -73,6 +75,8 @@ def _larger_batches(
 ) -> tuple[list[Move], str]:
     """Twice as large, and the first size at which something else rules; or why there is none."""
     moves: list[Move] = []
+    if now.batches <= 1:
+        return moves, "an epoch is one batch already: only more data would make it larger"
     for factor in FACTORS:
         what = f"batches {factor} times as large ({_sizes(policy, factor)})"
         move = _move(what, _larger(policy, factor), histogram, choice)
@@ -90,13 +94,14 @@ def _known(move: Move | None) -> list[Move]:
 
 
 def _move(what: str, policy: BatchPolicy, histogram: LengthHistogram, choice: ModelChoice) -> Move | None:
-    found = scored_policy(policy, histogram, choice).modelled
-    if found is None or found.bound is None or choice.gpu is None:
+    scored = scored_policy(policy, histogram, choice)
+    found = scored.modelled
+    if scored.what_if is None or found is None or found.bound is None or choice.gpu is None:
         return None
     time, peak = found.figures["time_s"].value, found.figures["peak_bytes"].value
     if time is None or peak is None:
         return None
-    return Move(what, found.bound, time, peak, peak <= choice.gpu.memory_bytes)
+    return Move(what, scored.what_if.batches, found.bound, time, peak, peak <= choice.gpu.memory_bytes)
 
 
 def _scaled(policy: BatchPolicy) -> tuple[str, ...]:
