@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
+import numpy as np
 from torch import Tensor
 
 from labkit.batching.pieces import PieceIndex
 from labkit.errors import ShapeError
+from labkit.layouts.columns import RaggedColumns
+from labkit.layouts.pieces import Pieces
+from labkit.layouts.pieces import PieceSample as PieceSample
 
 
 class MapDataset(Protocol):
@@ -17,22 +21,6 @@ class MapDataset(Protocol):
     def __getitem__(self, index: int, /) -> Any: ...
 
     def __len__(self) -> int: ...
-
-
-class PieceSample(NamedTuple):
-    """A sample of the data set, and which piece of it goes to which pack of the batch.
-
-    Attributes:
-        sample: of the data set, whole.
-        row: pack of the batch.
-        start: first event of the piece.
-        stop: the event after its last one.
-    """
-
-    sample: Any
-    row: int
-    start: int
-    stop: int
 
 
 class PackedDataset:
@@ -62,7 +50,7 @@ class PackedDataset:
         """
         return self.__getitems__([piece])[0]
 
-    def __getitems__(self, pieces: Sequence[PieceIndex]) -> list[PieceSample]:
+    def __getitems__(self, pieces: Sequence[PieceIndex]) -> Sequence[PieceSample]:
         """The samples of a batch; a sequence of which several pieces are in it is fetched once.
 
         Raises:
@@ -77,8 +65,18 @@ class PackedDataset:
         numbers = list(dict.fromkeys(int(piece) for piece in pieces))
         many = getattr(self.dataset, "__getitems__", None)
         samples = many(numbers) if callable(many) else [self.dataset[number] for number in numbers]
+        if isinstance(samples, RaggedColumns):
+            return _as_columns(samples, numbers, pieces)
         found = dict(zip(numbers, samples, strict=True))
         return [PieceSample(found[int(piece)], piece.row, piece.start, piece.stop) for piece in pieces]
+
+
+def _as_columns(samples: RaggedColumns, numbers: list[int], pieces: Sequence[PieceIndex]) -> Pieces:
+    """The pieces, each with its own columns: a sequence in several pieces is several times in them, at no cost."""
+    place = {number: i for i, number in enumerate(numbers)}
+    rows = np.array([place[piece] for piece in pieces], np.int64)
+    bounds = np.array([(piece.row, piece.start, piece.stop) for piece in pieces], np.int64).reshape(-1, 3)
+    return Pieces(samples.take(rows), *bounds.T)
 
 
 class PackedBatch(NamedTuple):
