@@ -41,7 +41,6 @@ class Measuring:
     Args:
         shown: says what is shown.
         changed: called (without arguments, on the measuring thread) when there is a new record.
-        running: called with whether a measurement runs, when that changes.
 
     Attributes:
         controls: the widget.
@@ -50,11 +49,9 @@ class Measuring:
     #: What is run where no model is chosen.
     DEFAULT_MODEL = Model.DIN
 
-    def __init__(
-        self, shown: Callable[[], Shown], changed: Callable[[], None], running: Callable[[bool], None] | None = None
-    ) -> None:
+    def __init__(self, shown: Callable[[], Shown], changed: Callable[[], None]) -> None:
         """Nothing is measured before the button is pressed."""
-        self._shown, self._changed, self._running = shown, changed, running or (lambda _: None)
+        self._shown, self._changed = shown, changed
         self._thread = MeasureThread(self._tell, self._ended)
         self._job: Job | None = None
         self._new: list[Record] = []  # of the newest job
@@ -67,11 +64,9 @@ class Measuring:
             job = self._wanted(self._shown())
             self._job, self._new = job, []
             self.controls.began(f"starting: {job.model} on {job.device}")
-            self._running(True)
             self._thread.start(job)
         except LabkitError as error:
             self.controls.ended(explained(error), error=True)
-            self._running(False)
 
     def measured(self, now: Shown) -> Measured:
         """The records beside what is shown now; one of other lengths, another policy or another model is stale."""
@@ -150,7 +145,6 @@ class Measuring:
             notes = f". Not measured: {'; '.join(failed)}" if failed else ""
             text = f"cancelled: {text}" if cancelled else text
             self.controls.ended(text + notes, error=bool(failed) and not done)
-        self._running(False)
 
 
 def _takes(model: Model, strategy: Strategy) -> bool:

@@ -27,6 +27,7 @@ from labkit.widgets.edge_sliders import MAX_BUCKETS, EdgeSliders
 from labkit.widgets.explained import explained
 from labkit.widgets.export_box import ExportBox
 from labkit.widgets.fit_width import FitWidth
+from labkit.widgets.gauge_strip import GaugeStrip
 from labkit.widgets.live_figures import LiveFigures
 from labkit.widgets.measuring import Measuring, Shown
 from labkit.widgets.model_controls import ModelControls
@@ -93,6 +94,7 @@ class TuningPanel(W.VBox):
         self.table = SortableTable()
         self.editor = EdgeEditor(self._histogram, (max(1, self._histogram.max),), self._edited, most=MAX_BUCKETS)
         self.figures = LiveFigures()
+        self.gauges = GaugeStrip()
         super().__init__([self.summary, self._columns()])
         self.add_class("labkit-panel")
         if config.buckets > MAX_BUCKETS:
@@ -127,7 +129,7 @@ class TuningPanel(W.VBox):
         ]
         figures = W.HBox(halves, layout={"flex_flow": "row wrap", "width": "100%"})
         right = W.VBox(
-            [FitWidth(), self.editor, self.message, self.table, figures],
+            [FitWidth(), self.editor, self.message, self.table, self.gauges, figures],
             layout={"flex": "1 1 260px", "min_width": "0"},
         )
         return W.HBox([left, right], layout={"flex_flow": "row wrap", "width": "100%"})
@@ -140,6 +142,7 @@ class TuningPanel(W.VBox):
         """Stop the worker and remove the panel with everything in it. Safe to call twice."""
         self._worker.close()
         self.measuring.close()
+        self.gauges.close()
         for part in _parts(self):
             W.Widget.close(part)
 
