@@ -16,10 +16,11 @@ from labkit.views.compare_columns import Group
 from labkit.views.compare_table import CompareTable
 from labkit.views.dataset_summary import Summary
 from labkit.views.diagnosis_table import DiagnosisTable, next_bound_table
-from labkit.views.din_table import din_table, unsaid_list
+from labkit.views.din_table import DinTable, din_prose
 from labkit.views.notebook_figure import NotebookFigure
 from labkit.views.plain_progress import PlainProgress as PlainProgress
 from labkit.views.plain_table import PlainTable
+from labkit.views.prose import Prose
 from labkit.views.time_split_figure import time_split_figure
 
 _ORDER = "sorted by the modelled time of an epoch, then by the measured one"
@@ -67,22 +68,22 @@ def time_split(result: Result) -> NotebookFigure:
     return NotebookFigure(figure, "time of an epoch split into useful work, padding and gap")
 
 
-def split_note(result: Result) -> str:
+def split_note(result: Result) -> Prose:
     """What exactly the parts of the picture are."""
     if result.report is None:
-        return MODELLED_IS
+        return Prose((MODELLED_IS,))
     on_gpu = result.config.device not in (None, "cpu")
-    return f"{MODELLED_IS}\n{MEASURED_ON_GPU_IS if on_gpu else MEASURED_ON_CPU_IS}"
+    return Prose((MODELLED_IS, MEASURED_ON_GPU_IS if on_gpu else MEASURED_ON_CPU_IS))
 
 
-def din(result: Result) -> PlainTable | str:
+def din(result: Result) -> DinTable | Prose:
     """The DIN experiment, published and here."""
-    return _NO_DIN if result.din is None else din_table(result.din)
+    return Prose((_NO_DIN,)) if result.din is None else DinTable(result.din)
 
 
-def din_finding(result: Result) -> str:
+def din_finding(result: Result) -> Prose:
     """Where theirs and ours differ, and what their description leaves open."""
-    return _NO_DIN if result.din is None else f"{result.din.finding}\n\n{unsaid_list()}"
+    return Prose((_NO_DIN,)) if result.din is None else din_prose(result.din)
 
 
 def diagnosis(result: Result) -> DiagnosisTable:
@@ -97,9 +98,16 @@ def next_step(result: Result) -> PlainTable:
     return next_bound_table(found, str(fastest.strategy), gpu)
 
 
-def calibration(result: Result) -> str:
+def calibration(result: Result) -> Prose:
     """What the fit of the overheads left over."""
-    return "\n".join(result.calibration) or "not calibrated: the overheads are assumed (calibrate = True fits them)"
+    if not result.calibration:
+        return Prose(("not calibrated: the overheads are assumed (calibrate = True fits them)",))
+    return Prose((), "Fitted on the device at hand:", result.calibration)
+
+
+def finding(result: Result) -> Prose:
+    """The result in a sentence."""
+    return Prose((result.finding,))
 
 
 def save_report(result: Result, folder: str | Path) -> list[Path]:
@@ -121,10 +129,12 @@ def save_report(result: Result, folder: str | Path) -> list[Path]:
         ),
     ]
     if result.din is not None:
-        lines = "".join(f"<p>{html.escape(line)}</p>" for line in din_finding(result).splitlines() if line)
-        parts += ["<h2>The DIN experiment</h2>", din_table(result.din)._repr_html_(), lines]
-    notes = "".join(f"<p><small>{html.escape(line)}</small></p>" for line in split_note(result).splitlines())
-    picture = time_split(result).html(with_library=True) + notes
+        parts += [
+            "<h2>The DIN experiment</h2>",
+            DinTable(result.din)._repr_html_(),
+            din_prose(result.din)._repr_html_(),
+        ]
+    picture = time_split(result).html(with_library=True) + split_note(result)._repr_html_()
     written = [
         write_whole(target / "compare_table.html", _page(result, "".join(parts))),
         write_whole(target / "time_split.html", _page(result, picture)),

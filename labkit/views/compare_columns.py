@@ -159,7 +159,12 @@ COLUMNS = (
         min,
     ),
     CompareColumn(
-        Group.MEASURED, "utilization", "util", "utilization of the device", _measured("utilization"), format_share
+        Group.MEASURED,
+        "utilization",
+        "util",
+        "utilization of the device; of a CPU the share of its cores",
+        _measured("utilization"),
+        format_share,
     ),
     CompareColumn(
         Group.MEASURED,
@@ -178,9 +183,14 @@ def value_of(column: CompareColumn, row: Compared) -> float | None:
     return None if figure is None else figure.value
 
 
+def can_run(row: Compared) -> bool:
+    """It was modelled or measured; of others only the plan is known."""
+    return row.model_refusal is None or row.measure_refusal is None
+
+
 def best_of(column: CompareColumn, rows: tuple[Compared, ...]) -> float | None:
-    """The value that is marked; None where none is, or where all are the same."""
-    values = {value for row in rows if (value := value_of(column, row)) is not None}
+    """The value that is marked; None where none is, or where all are the same. What cannot run is no best."""
+    values = {value for row in rows if can_run(row) and (value := value_of(column, row)) is not None}
     return column.best(values) if column.best is not None and len(values) > 1 else None
 
 

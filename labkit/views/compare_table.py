@@ -10,7 +10,7 @@ from labkit.batching.strategies import STRATEGIES
 from labkit.experiments.compare_rows import Compared
 from labkit.provenance import Origin
 from labkit.views.badges import BADGES
-from labkit.views.compare_columns import COLUMNS, CompareColumn, Group, best_of, refusal_of, value_of
+from labkit.views.compare_columns import COLUMNS, CompareColumn, Group, best_of, can_run, refusal_of, value_of
 from labkit.views.table_style import STYLE
 from labkit.views.what_if_text import MARKS, aligned
 
@@ -20,7 +20,6 @@ _STYLE = """
 <style>
 .labkit-compare thead .groups th { text-align: left; vertical-align: top; }
 .labkit-compare thead .groups b { color: var(--jp-ui-font-color1, inherit); }
-.labkit-compare .first { padding-left: 8px !important; }
 .labkit-compare tbody tr.fastest > th { box-shadow: inset 3px 0 #009E73; padding-left: 8px; }
 .labkit-compare td.refusal { text-align: left; white-space: normal; min-width: 150px; font-size: 11px;
   color: var(--jp-ui-font-color2, #777); font-style: italic; }
@@ -55,9 +54,9 @@ class CompareTable:
         names = "".join(f'<th{_first(c)} title="{html.escape(c.tip)}">{c.header}</th>' for c in COLUMNS)
         body = "".join(_row(row, best, is_fastest=number == 0) for number, row in enumerate(self.rows))
         return (
-            f'{STYLE}{_STYLE}<div class="labkit-table-box"><table class="labkit-table labkit-compare"><thead>'
-            f"<tr><th></th>{groups}</tr><tr><th>strategy</th>{names}</tr></thead><tbody>{body}</tbody></table>"
-            f'<p class="labkit-legend labkit-table">{self._legend()}</p></div>'
+            f'{STYLE}{_STYLE}<div class="labkit-table-box"><table class="labkit-table wide labkit-compare"><thead>'
+            f'<tr class="groups"><td></td>{groups}</tr><tr><th>strategy</th>{names}</tr></thead>'
+            f'<tbody>{body}</tbody></table><p class="labkit-legend labkit-table">{self._legend()}</p></div>'
         )
 
     def _legend(self) -> str:
@@ -97,7 +96,8 @@ def _first(column: CompareColumn, *classes: str) -> str:
 
 
 def _row(row: Compared, best: dict[tuple[Group, str], float | None], *, is_fastest: bool) -> str:
-    cells = "".join(_group(row, group, best) for group in Group)
+    marked = best if can_run(row) else dict.fromkeys(best)
+    cells = "".join(_group(row, group, marked) for group in Group)
     if row.error is not None:
         cells = f'<td class="error first" colspan="{len(COLUMNS)}">{html.escape(row.error)}</td>'
     kind = ' class="fastest"' if is_fastest and row.error is None else ""

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from labkit.experiments.diagnosis import Finding
 from labkit.experiments.next_bound import Move, NextBound
 from labkit.experiments.symptoms import Sign
-from labkit.provenance import Origin
 from labkit.units import format_bytes, format_seconds
 from labkit.views.badges import BADGES
 from labkit.views.plain_table import PlainTable
@@ -20,7 +19,7 @@ _STYLE = """
 <style>
 .labkit-diagnosis td, .labkit-diagnosis tbody th { text-align: left !important; white-space: normal !important;
   vertical-align: top; }
-.labkit-diagnosis thead th { text-align: left; cursor: default; }
+.labkit-diagnosis thead th { text-align: left !important; cursor: default; }
 .labkit-diagnosis td.signs { min-width: 190px; }
 .labkit-diagnosis td.signs div + div { margin-top: 2px; }
 .labkit-diagnosis td.signs span { color: var(--jp-ui-font-color2, #777); }
@@ -109,7 +108,7 @@ def next_bound_table(found: NextBound | None, strategy: str, gpu: str) -> PlainT
         return PlainTable(header, (), f"{strategy} has no modelled time on {gpu}")
     rows = tuple(_move(move, found.now) for move in (found.now, *found.moves))
     note = f"; {found.note}" if found.note else ""
-    return PlainTable(header, rows, f"{BADGES[Origin.MODELLED][0]} modelled: {strategy} on {gpu}{note}")
+    return PlainTable(header, rows, f"all modelled: {strategy} on {gpu}{note}")
 
 
 def _move(move: Move, now: Move) -> tuple[str, ...]:
