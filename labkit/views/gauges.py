@@ -36,7 +36,6 @@ def _of_gpu(gpu: GpuReading, no_gpm: str | None, name: str) -> list[dict[str, An
     title, active = ("SM-active", gpu.sm_active) if no_gpm is None else ("time-active", gpu.time_active)
     what = "share of the SMs that worked" if no_gpm is None else f"some kernel ran; not SM-active: {no_gpm}"
     total = gpu.device_total_bytes.value
-    most = f"{name}; the scale ends at the most seen"
     of = "" if total is None else f" of {format_bytes(total)}"
     return [
         _gauge(title, active, 1.0, format_share(active.value or 0), f"{name}: {what}"),

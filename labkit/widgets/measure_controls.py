@@ -28,16 +28,21 @@ class MeasureControls(W.VBox):
     def __init__(self, measure: Callable[[], None], cancel: Callable[[], None]) -> None:
         """Lay out the rows; GPUs are looked up through NVML, which loads no torch."""
         wide = {"width": "auto"}
-        options = [("all that fit", None), *((str(s), s) for s in Strategy)]
+        options = [("all that fit", ""), *((str(s), s) for s in Strategy)]
         self.strategy = W.Dropdown(options=options, description="what", style=LABEL, layout=wide)
         self.device = W.Dropdown(options=_devices(), description="device", style=LABEL, layout=wide)
         self.seconds = W.BoundedFloatText(
-            3.0, min=0.1, max=3600, step=0.5, description="seconds each", style=LABEL, layout={"width": "170px"}
+            3.0,
+            min=0.1,
+            max=3600,
+            step=0.5,
+            description="seconds each",
+            style=LABEL,
+            layout={"width": "168px", "flex": "0 0 auto"},
         )
-        button = {"flex": "0 0 84px", "width": "84px"}
+        button = {"flex": "1 1 0", "width": "auto", "min_width": "0"}
         self.button = W.Button(
             description="Measure",
-            icon="play",
             tooltip="run the strategies that are shown on this machine, in a process of its own",
             layout=button,
         )

@@ -100,7 +100,7 @@ class Measuring:
     def _wanted(self, shown: Shown) -> Job:
         model = shown.model or self.DEFAULT_MODEL
         asked = self.controls.strategy.value
-        policies = self._policies(shown, model) if asked is None else [self._policy(shown, model, Strategy(asked))]
+        policies = [self._policy(shown, model, Strategy(asked))] if asked else self._policies(shown, model)
         execution = Execution(seconds=self.controls.seconds.value)
         return Job(shown.histogram, tuple(policies), model, str(self.controls.device.value), execution)
 

@@ -11,7 +11,8 @@ from labkit.experiments.what_if_model import ModelChoice
 from labkit.models.registry import MODELS, Model
 from labkit.widgets.log_int import LABEL
 
-_NONE = "none"
+#: A menu whose value is None would show nothing at all.
+_NONE = ""
 
 
 class ModelControls(W.VBox):
@@ -24,13 +25,12 @@ class ModelControls(W.VBox):
 
     def __init__(self, choice: ModelChoice | None, changed: Callable[[], None]) -> None:
         """Lay out both menus."""
-        models = [("none: lengths alone", None), *((spec.title, model) for model, spec in MODELS.items())]
-        gpus = [(_NONE, None), *((name, name) for name in GPUS)]
+        models = [("none: lengths alone", _NONE), *((spec.title, model) for model, spec in MODELS.items())]
+        gpus = [("none: no times", _NONE), *((name, name) for name in GPUS)]
         wide = {"width": "auto"}
         self.model = W.Dropdown(options=models, description="model", style=LABEL, layout=wide)
         self.gpu = W.Dropdown(options=gpus, description="modelled GPU", style=LABEL, layout=wide)
-        self.note = W.HTML(layout={"padding": "0 0 0 100px"})
-        super().__init__([self.model, self.gpu, self.note])
+        super().__init__([self.model, self.gpu])
         self._taking = False
         self.take(choice)
         for menu in (self.model, self.gpu):
@@ -40,24 +40,20 @@ class ModelControls(W.VBox):
     @property
     def choice(self) -> ModelChoice | None:
         """The model and the GPU; None without a model."""
-        if self.model.value is None:
+        if not self.model.value:
             return None
-        return ModelChoice(Model(self.model.value), None if self.gpu.value is None else gpu(self.gpu.value))
+        return ModelChoice(Model(self.model.value), gpu(self.gpu.value) if self.gpu.value else None)
 
     def take(self, choice: ModelChoice | None) -> None:
         """Show a choice; no callback follows. Without a model the GPU stays for the next."""
         self._taking = True
         try:
-            self.model.value = None if choice is None else choice.model
+            self.model.value = _NONE if choice is None else choice.model
             if choice is not None:
-                self.gpu.value = None if choice.gpu is None else choice.gpu.name
+                self.gpu.value = _NONE if choice.gpu is None else choice.gpu.name
         finally:
             self._taking = False
         self._show_switches()
 
-    def say(self, text: str) -> None:
-        """Show one line below the menus."""
-        self.note.value = f'<div style="font-size:11px;line-height:1.3;opacity:.8">{text}</div>' if text else ""
-
     def _show_switches(self) -> None:
-        self.gpu.disabled = self.model.value is None
+        self.gpu.disabled = not self.model.value

@@ -26,13 +26,15 @@ from labkit.widgets.edge_editor import EdgeEditor
 from labkit.widgets.edge_sliders import MAX_BUCKETS, EdgeSliders
 from labkit.widgets.explained import explained
 from labkit.widgets.export_box import ExportBox
-from labkit.widgets.fit_width import FitWidth
 from labkit.widgets.gauge_strip import GaugeStrip
 from labkit.widgets.live_figures import LiveFigures
 from labkit.widgets.measuring import Measuring, Shown
 from labkit.widgets.model_controls import ModelControls
 from labkit.widgets.newest_wins import NewestWins
+from labkit.widgets.panel_layout import bucket_notes, columns, parts_of
 from labkit.widgets.policy_controls import PolicyControls
+from labkit.widgets.section import Section
+from labkit.widgets.shelf import Kept, Shelf
 from labkit.widgets.sortable_table import SortableTable
 
 
@@ -88,6 +90,8 @@ class TuningPanel(W.VBox):
         self._traces = BackgroundTraces(self._enqueue)
         self.measuring = Measuring(self._shown, self._enqueue)
         self.export = ExportBox(config.strategy, out, self._export)
+        self.shelf = Shelf(config.strategy, self._now, self._restore)
+        self._loaded = config, self.data.title  # what the histogram is of
         self.summary = W.HTML(Summary(self._histogram, self.data.title)._repr_html_())
         self.message = W.HTML()
         self.message.add_class("labkit-message")
@@ -105,34 +109,19 @@ class TuningPanel(W.VBox):
         self.wait()
 
     def _columns(self) -> W.HBox:
-        left = W.VBox(
-            [
-                self.data,
-                _heading("Bucket edges"),
-                self.edges,
-                _heading("Batches"),
-                self.settings,
-                _heading("Model"),
-                self.models,
-                _heading("Measure on this machine"),
-                self.measuring.controls,
-                _heading("Export"),
-                self.export,
-            ],
-            layout={"flex": "0 0 376px", "padding": "0 14px 0 0"},
-        )
-        for figure in (self.figures.curve, self.figures.pareto):
-            figure.layout.autosize = True
-        halves = [
-            W.VBox([figure], layout={"flex": "1 1 300px", "min_width": "0"})
-            for figure in (self.figures.curve, self.figures.pareto)
+        controls = [
+            self.data,
+            Section("Bucket edges", [self.edges]),
+            Section("Batches", [self.settings]),
+            Section("Model and GPU", [self.models]),
+            Section("Measure on this machine", [self.measuring.controls]),
+            Section("Keep and compare", [self.shelf]),
+            Section("Export", [self.export]),
         ]
-        figures = W.HBox(halves, layout={"flex_flow": "row wrap", "width": "100%"})
-        right = W.VBox(
-            [FitWidth(), self.editor, self.message, self.table, self.gauges, figures],
-            layout={"flex": "1 1 260px", "min_width": "0"},
-        )
-        return W.HBox([left, right], layout={"flex_flow": "row wrap", "width": "100%"})
+        figures = [self.figures.curve, self.figures.pareto]
+        for figure in figures:
+            figure.layout.autosize = True
+        return columns(controls, [self.editor, self.message, self.table, self.gauges], figures)
 
     def wait(self, timeout: float = 30.0) -> bool:
         """Block until everything asked for is computed and drawn; False when the time is up."""
@@ -143,12 +132,17 @@ class TuningPanel(W.VBox):
         self._worker.close()
         self.measuring.close()
         self.gauges.close()
-        for part in _parts(self):
+        for part in parts_of(self):
             W.Widget.close(part)
 
     def _shown(self) -> Shown:
         choice = self._answered.choice
         return Shown(self.board.scores, self._answered.histogram, None if choice is None else choice.model)
+
+    def _now(self) -> Kept:
+        config, title = self._loaded
+        answered, by_hand = self._answered, self._answered.lineup.bucket_edges is not None
+        return Kept(config, title, answered.histogram, answered.lineup, by_hand, answered.choice, self.board)
 
     # -- callbacks: read the controls, enqueue --------------------------------------------------------------------
 
@@ -180,6 +174,9 @@ class TuningPanel(W.VBox):
     def _export(self) -> None:
         strategy, path = self.export.strategy, self.export.path
         self._worker.call(lambda: self._export_now(strategy, path))
+
+    def _restore(self, kept: Kept) -> None:
+        self._worker.call(lambda: self._restore_now(kept))
 
     # -- the worker: compute, write the outputs -------------------------------------------------------------------
 
@@ -220,8 +217,9 @@ class TuningPanel(W.VBox):
         with self._lock:
             if self._answered.seq == self._seq:
                 self.edges.show(self.edges.edges, self._histogram.max)
-        self.edges.annotate(_notes(self.board, self._answered.histogram))
+        self.edges.annotate(bucket_notes(self.board, self._answered.histogram))
         self.figures.draw(self.board, self._optimum)
+        self.shelf.show()
 
     def _load_now(self, config: Config, title: str) -> None:
         self._say(f"loading {title} …")
@@ -233,11 +231,30 @@ class TuningPanel(W.VBox):
             return
         self._data_problem = ""
         with self._lock:
-            self._histogram = histogram
+            self._histogram, self._loaded = histogram, (config, title)
             self.editor.show_histogram(histogram)
             self.edges.edges_by = self.edges.edges_by or config.edges_by  # edges set by hand belong to the old data
             self.settings.fit(histogram)
             self.summary.value = Summary(histogram, title)._repr_html_()
+            self._enqueue()
+
+    def _restore_now(self, kept: Kept) -> None:
+        """Bring all controls back, and the lengths."""
+        lineup, edges = kept.lineup, kept.board.edges
+        with self._lock:
+            self._data_problem = ""
+            self._loaded = kept.data, kept.title
+            self.data.take(kept.data)
+            if kept.histogram is not self._histogram:
+                self._histogram = kept.histogram
+                self.editor.show_histogram(kept.histogram)
+                self.summary.value = Summary(kept.histogram, kept.title)._repr_html_()
+                self.settings.fit(kept.histogram)
+            self.settings.take(lineup)
+            self.models.take(kept.choice)
+            by_hand = kept.by_hand and edges is not None
+            shown = edges.edges if edges is not None else self.edges.edges
+            self.edges.restore(lineup.buckets, shown, None if by_hand else lineup.edges_by)
             self._enqueue()
 
     def _export_now(self, strategy: Strategy, path: str) -> None:
@@ -255,27 +272,3 @@ class TuningPanel(W.VBox):
     def _say(self, text: str | None, *, error: bool = False) -> None:
         color = "var(--jp-error-color1, #b32d00)" if error else "var(--jp-ui-font-color2, #666)"
         self.message.value = f'<span style="color:{color}">{html.escape(text)}</span>' if text else ""
-
-
-def _parts(widget: W.Widget) -> list[W.Widget]:
-    """A widget and everything that belongs to it: children, layouts, styles."""
-    found = [widget]
-    for name in ("children", "layout", "style"):
-        value = getattr(widget, name, None)
-        for part in value if isinstance(value, (tuple, list)) else (value,):
-            if isinstance(part, W.Widget):
-                found += _parts(part)
-    return found
-
-
-def _heading(text: str) -> W.HTML:
-    return W.HTML(f'<b style="display:block;margin:8px 0 2px;border-bottom:1px solid rgba(127,127,127,.3)">{text}</b>')
-
-
-def _notes(board: Scoreboard, histogram: LengthHistogram) -> list[str]:
-    """Behind each edge: the bucket's share of the sequences and its own padding."""
-    return [
-        f'<span style="font-size:11px;opacity:.75;white-space:nowrap" title="share of the sequences; padding of this '
-        f'bucket">{g.sequences / histogram.sequences:.0%} · {g.padding_ratio:.0%} pad</span>'
-        for g in board.groups
-    ]

@@ -28,7 +28,7 @@ def cell(panel: TuningPanel, strategy: str, figure: str) -> tuple[str, str] | No
     return None if found is None else (found[1], found[2])
 
 
-def measure(panel: TuningPanel, strategy: Strategy | None) -> None:
+def measure(panel: TuningPanel, strategy: Strategy | str) -> None:
     panel.measuring.controls.strategy.value = strategy
     panel.measuring.controls.button.click()
     assert panel.measuring.wait(120), panel.measuring.controls.answer.value

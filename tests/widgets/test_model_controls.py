@@ -34,8 +34,8 @@ def traced(panel: TuningPanel) -> None:
 def test_both_menus_offer_none_and_all_there_are() -> None:
     calls: list[int] = []
     controls = ModelControls(None, lambda: calls.append(1))
-    assert [value for _, value in controls.model.options] == [None, *Model]
-    assert [value for _, value in controls.gpu.options] == [None, *GPUS]
+    assert [value for _, value in controls.model.options] == ["", *Model]
+    assert [value for _, value in controls.gpu.options] == ["", *GPUS]
     assert controls.choice is None
     assert controls.gpu.disabled
     controls.model.value = Model.DIN
@@ -61,7 +61,7 @@ def test_a_model_adds_modelled_figures_once_it_is_traced(panel) -> None:
     after = figures(panel, "bucket_budget")
     assert float(after["time_s"]) > 0
     assert after["bound"] in ("compute", "bandwidth", "launch")
-    panel.models.model.value = None
+    panel.models.model.value = ""
     assert panel.wait()
     assert "launches" not in figures(panel, "bucket_budget")
     assert panel.figures.pareto.layout.xaxis.title.text.startswith("batches")
