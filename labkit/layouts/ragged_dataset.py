@@ -43,6 +43,7 @@ class RaggedDataset:
                 f"no field is a Jagged: got {', '.join(given) or 'none'}. Give those with one entry an event as "
                 "Jagged(values, offsets)."
             )
+        self.events = {name: _contiguous(name, value.values) for name, value in jagged.items()}
         first = next(iter(jagged))
         self.offsets: NDArray[np.int64] = _offsets(jagged[first])
         for name, value in jagged.items():
@@ -51,7 +52,6 @@ class RaggedDataset:
                     f"the sequences of one sample must be aligned: {name} has {value.events} events in {len(value)} "
                     f"rows, {first} has {self.offsets[-1]} in {len(self)}, or others in some row."
                 )
-        self.events = {name: _contiguous(name, value.values) for name, value in jagged.items()}
         self.fixed = {name: _contiguous(name, value) for name, value in given.items() if name not in jagged}
         for name, value in self.fixed.items():
             if value.ndim == 0 or len(value) != len(self):
