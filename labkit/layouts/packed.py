@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from operator import attrgetter
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 from torch import Tensor
 
 from labkit.batching.pieces import PieceIndex
@@ -56,13 +58,9 @@ class PackedDataset:
         Raises:
             ShapeError: a bare index, which says nothing of a pack.
         """
-        for piece in pieces:
-            if not isinstance(piece, PieceIndex):
-                raise ShapeError(
-                    f"PackedDataset takes the indices of BucketBatchSampler with a packed policy: got {piece!r} "
-                    f"({type(piece).__name__}). Other samplers and strategies take the data set itself."
-                )
-        numbers = list(dict.fromkeys(int(piece) for piece in pieces))
+        if set(map(type, pieces)) != {PieceIndex}:
+            _refuse_bare_indices(pieces)
+        numbers = list(dict.fromkeys(map(int, pieces)))
         many = getattr(self.dataset, "__getitems__", None)
         samples = many(numbers) if callable(many) else [self.dataset[number] for number in numbers]
         if isinstance(samples, RaggedColumns):
@@ -71,12 +69,24 @@ class PackedDataset:
         return [PieceSample(found[int(piece)], piece.row, piece.start, piece.stop) for piece in pieces]
 
 
+def _refuse_bare_indices(pieces: Sequence[Any]) -> None:
+    for piece in pieces:
+        if not isinstance(piece, PieceIndex):
+            raise ShapeError(
+                f"PackedDataset takes the indices of BucketBatchSampler with a packed policy: got {piece!r} "
+                f"({type(piece).__name__}). Other samplers and strategies take the data set itself."
+            )
+
+
 def _as_columns(samples: RaggedColumns, numbers: list[int], pieces: Sequence[PieceIndex]) -> Pieces:
     """The pieces, each with its own columns: a sequence in several pieces is several times in them, at no cost."""
-    place = {number: i for i, number in enumerate(numbers)}
-    rows = np.array([place[piece] for piece in pieces], np.int64)
-    bounds = np.array([(piece.row, piece.start, piece.stop) for piece in pieces], np.int64).reshape(-1, 3)
-    return Pieces(samples.take(rows), *bounds.T)
+
+    def array(found: Iterable[int]) -> NDArray[np.int64]:
+        return np.fromiter(found, np.int64, len(pieces))
+
+    place = dict(zip(numbers, range(len(numbers)), strict=True))
+    bounds = (array(map(attrgetter(name), pieces)) for name in ("row", "start", "stop"))
+    return Pieces(samples.take(array(map(place.__getitem__, pieces))), *bounds)
 
 
 class PackedBatch(NamedTuple):
