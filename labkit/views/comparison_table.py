@@ -85,11 +85,12 @@ def _cell(figure: Figure, write: Callable[[float], str]) -> str:
 
 
 def _difference(a: Figure, b: Figure, write: Callable[[float], str]) -> str:
-    """B minus A in the unit of the row, and as a share of A."""
+    """B minus A: as a share of A, where the figure is no share itself; the number when hovered."""
     if a.value is None or b.value is None:
         return '<td class="none">–</td>'
     gap = b.value - a.value
     if gap == 0:
         return '<td data-value="0">=</td>'
-    share = f" ({100 * gap / a.value:+.0f} %)" if a.value and write is not format_share else ""
-    return f'<td data-value="{gap!r}">{"+" if gap > 0 else "−"}{write(abs(gap))}{share}</td>'
+    number = f"{'+' if gap > 0 else '−'}{write(abs(gap))}"
+    text = number if not a.value or write is format_share else f"{100 * gap / a.value:+.1f} %"
+    return f'<td data-value="{gap!r}" title="{number}">{text}</td>'

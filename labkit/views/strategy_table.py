@@ -74,7 +74,7 @@ class StrategyTable:
         added, measured = modelled_columns(self.choice), self.measured.columns
         if not added and not measured:
             return ""
-        found = f'<td></td><th colspan="{len(COLUMNS)}" scope="colgroup">these lengths</th>'
+        found = f'<th></th><th colspan="{len(COLUMNS)}" scope="colgroup">these lengths</th>'
         if added and self.choice is not None:
             text = html.escape(f"modelled: {self.choice.title}{self.note}")
             found += f'<th colspan="{len(added)}" scope="colgroup">{text}</th>'

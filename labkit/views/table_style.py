@@ -36,9 +36,12 @@ STYLE = """
 .labkit-table thead .groups th + th { border-left: 1px solid var(--jp-border-color2, rgba(127,127,127,.45)); }
 .labkit-table .first { border-left: 1px solid var(--jp-border-color2, rgba(127,127,127,.45)); }
 .labkit-table td.stale { opacity: .5; font-style: italic; }
-.labkit-table.wide { font-size: 11.5px; }
-.labkit-table.wide th, .labkit-table.wide td { padding: 3px 4px; }
+.labkit-table.wide { font-size: 11px; }
+.labkit-table.wide th, .labkit-table.wide td { padding: 3px 2px; }
+.labkit-table.wide th:first-child { position: sticky; left: 0; background: var(--jp-layout-color0, #fff); z-index: 1; }
 .labkit-table.wide tbody th small { display: none; }
-.labkit-legend { font-size: 11px; color: var(--jp-ui-font-color2, #666); margin: 4px 0 0; }
+.labkit-table.wide sup { font-size: 8px; margin-left: 1px; padding: 0 1px; border-color: transparent; }
+.labkit-table.wide td.best::before { content: "▸"; }
+.labkit-legend { line-height: 1.35; font-size: 11px; color: var(--jp-ui-font-color2, #666); margin: 4px 0 0; }
 </style>
 """
