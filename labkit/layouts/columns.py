@@ -26,6 +26,10 @@ from labkit.layouts.features import (
 )
 from labkit.layouts.spans import Spans
 
+#: Events a row, on average, from which on copying slices into a rectangle is faster than a gather and a scatter: ids
+#: cross at 150, vectors of 32 floats at 50 (one core of an EPYC server, NumPy 2.4).
+LONG_ROW = 128
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class RaggedColumns(Sequence[Any]):
@@ -167,8 +171,16 @@ class ColumnFeature(NamedTuple):
         return out
 
     def copy_to(self, cells: NDArray[Any], spans: Spans) -> None:
-        """Copy the events of all spans into (slots,) or (slots, D). Cost: one gather and one scatter."""
-        cells[spans.target] = self.values.take(spans.source, axis=0)
+        """Copy the events of all spans into (slots,) or (slots, D).
+
+        Cost: one gather and one scatter; where rows are long, one slice copy a row, which then is less.
+        """
+        if spans.slots is not None and spans.events >= LONG_ROW * spans.kept.size:
+            begins = spans.place.tolist()
+            for begin, n, slot in zip(begins, spans.kept.tolist(), spans.slots.tolist(), strict=True):
+                cells[slot : slot + n] = self.values[begin : begin + n]
+        else:
+            cells[spans.target] = self.values.take(spans.source, axis=0)
 
     def _gather(self, places: NDArray[np.int64], out: NDArray[Any]) -> None:
         # places are within the array; "raise" would gather into a buffer first

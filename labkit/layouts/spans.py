@@ -35,12 +35,17 @@ class Spans:
         """T, the events that are copied."""
         return int(self.kept.sum())
 
+    @property
+    def place(self) -> NDArray[np.int64]:
+        """(B,) place in the columns of the first event of each row that is copied."""
+        if self.starts is None:
+            raise AssertionError("rows that are arrays by themselves have no place in a column")
+        return self.starts + self.first
+
     @cached_property
     def source(self) -> NDArray[np.int64]:
         """(T,) place in the columns of each event."""
-        if self.starts is None:
-            raise AssertionError("rows that are arrays by themselves have no place in a column")
-        return self._spread(self.starts + self.first)
+        return self._spread(self.place)
 
     @cached_property
     def target(self) -> NDArray[np.int64] | slice:

@@ -37,6 +37,7 @@ BENCHMARKS = (
     loader.PADDED,
     loader.JAGGED,
     loader.PACKED,
+    loader.LONG,
     din_step.BUCKETS,
     din_step.JAGGED,
     din_step.NESTED,

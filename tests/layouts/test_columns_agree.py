@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -17,8 +18,9 @@ from labkit.batching.policy import BatchPolicy
 from labkit.batching.strategies import Layout, Strategy
 from labkit.errors import LabkitError, PolicyError
 from labkit.jagged import Jagged
+from labkit.layouts import columns
 from labkit.layouts.collate import collate
-from labkit.layouts.columns import RaggedColumns
+from labkit.layouts.columns import LONG_ROW, RaggedColumns
 from labkit.layouts.device_padding import pad_on_device
 from labkit.layouts.packed import PackedDataset
 from labkit.layouts.pieces import Pieces
@@ -101,16 +103,21 @@ def made(policy: BatchPolicy, layout: str | None, **options: Any) -> Any:
 
 
 def both_data_sets(policy: BatchPolicy, given_fields: Any, lengths: list[int]) -> tuple[Any, Any]:
-    columns, rows = RaggedDataset(given_fields), one_by_one(given_fields, lengths)
+    whole, rows = RaggedDataset(given_fields), one_by_one(given_fields, lengths)
     if policy.strategy is Strategy.PACKED:
-        return PackedDataset(columns), PackedDataset(rows)
-    return columns, rows
+        return PackedDataset(whole), PackedDataset(rows)
+    return whole, rows
 
 
 def fetched(data: Any, indices: Sequence[int]) -> Any:
     """As DataLoader fetches a batch."""
     many = getattr(data, "__getitems__", None)
     return many(indices) if many else [data[index] for index in indices]
+
+
+def long_from(events: int) -> Any:
+    """Rows of so many events on average count as long, and are copied in another way."""
+    return mock.patch.object(columns, "LONG_ROW", events)
 
 
 @settings(max_examples=300)
@@ -121,13 +128,14 @@ def test_every_batch_of_any_plan(data: st.DataObject, lengths: list[int]) -> Non
     names = None if isinstance(given_fields, Jagged) else ("items", "vectors")
     padding = data.draw(st.sampled_from([0, 1, -1, 0.5]))
     own = made(policy, data.draw(st.sampled_from(LAYOUTS)), histogram=lengths, padding_value=padding, sequences=names)
-    columns, rows = both_data_sets(policy, given_fields, lengths)
+    whole, rows = both_data_sets(policy, given_fields, lengths)
     plan = plan_epoch(lengths, policy, seed=data.draw(st.integers(0, 3)))
     for i in range(len(plan)):
         indices = batch_indices(plan, i)
-        batch = fetched(columns, indices)
+        batch = fetched(whole, indices)
         assert isinstance(batch, RaggedColumns | Pieces)
-        assert_same(outcome(lambda: own(batch)), outcome(lambda: own(fetched(rows, indices))))  # noqa: B023
+        with long_from(data.draw(st.sampled_from([1, LONG_ROW]))):
+            assert_same(outcome(lambda: own(batch)), outcome(lambda: own(fetched(rows, indices))))  # noqa: B023
 
 
 @settings(max_examples=300)
@@ -137,13 +145,13 @@ def test_any_indices_even_those_of_no_batch(data: st.DataObject, lengths: list[i
     given_fields = data.draw(fields(lengths))
     names = None if isinstance(given_fields, Jagged) else ("items", "vectors")
     own = made(policy, data.draw(st.sampled_from(LAYOUTS)), histogram=lengths, sequences=names)
-    columns, rows = both_data_sets(policy, given_fields, lengths)
+    whole, rows = both_data_sets(policy, given_fields, lengths)
     indices = data.draw(st.lists(st.integers(0, len(lengths) - 1), max_size=9))
     if policy.strategy is Strategy.PACKED:
         small = st.integers(0, 9)
         indices = [PieceIndex(i, *data.draw(st.tuples(st.integers(0, 2), small, small))) for i in indices]
         assume(all(piece.start <= piece.stop for piece in indices))
-    assert_same(outcome(lambda: own(fetched(columns, indices))), outcome(lambda: own(fetched(rows, indices))))
+    assert_same(outcome(lambda: own(fetched(whole, indices))), outcome(lambda: own(fetched(rows, indices))))
 
 
 @pytest.mark.parametrize("other", [torch.zeros(2), torch.ones(2, dtype=torch.int64), torch.ones(1), (torch.ones(2),)])
