@@ -5,6 +5,8 @@ LAB_ARGS ?=
 PYTEST_ARGS ?=
 # --quick, --only TABLE, --json FILE
 PEERS_ARGS ?=
+# --moves N, --many N, --json FILE
+BENCH_UI_ARGS ?=
 # --base IMAGE
 CONTAINER_ARGS ?=
 
@@ -26,7 +28,7 @@ NO_AUTOSAVE := {"@jupyterlab/docmanager-extension:plugin": {"autosave": false}}
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup setup-tests lab test test-lint test-unit test-notebooks test-browser report bench bench-peers container-check clean
+.PHONY: help setup setup-tests lab test test-lint test-unit test-notebooks test-browser report bench bench-peers bench-ui container-check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
@@ -100,6 +102,9 @@ $(PEERS_STAMP): $(PEERS)/requirements.txt $(PEERS)/requirements-no-deps.txt
 	@.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check -r $(PEERS)/requirements.txt
 	@.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r $(PEERS)/requirements-no-deps.txt -e .
 	@touch $@
+
+bench-ui: setup setup-tests ## measure how quickly the screen answers, in a real JupyterLab in Chromium
+	$(BIN)/python -m tests.ui.bench $(BENCH_UI_ARGS)
 
 container-check: setup ## build the image (Docker, or buildah without an engine), start it, look at it from outside and inside
 	$(BIN)/python -m tests.container $(CONTAINER_ARGS)
