@@ -24,6 +24,12 @@ from labkit.views.prose import Prose
 from labkit.views.time_split_figure import time_split_figure
 
 _ORDER = "sorted by the modelled time of an epoch, then by the measured one"
+#: JupyterLab's colours for a page outside of it, in the theme of the reader.
+_THEME = (
+    "<style>:root { color-scheme: light dark; --jp-layout-color0: Canvas; --jp-layout-color1: Canvas; "
+    "--jp-ui-font-color1: CanvasText; --jp-ui-font-color2: light-dark(#666, #aaa); "
+    "--jp-error-color1: light-dark(#b32d00, #ff8a65); }</style>"
+)
 _NO_DIN = "the DIN experiment was left out (din = False)"
 
 
@@ -111,7 +117,7 @@ def finding(result: Result) -> Prose:
 
 
 def save_report(result: Result, folder: str | Path) -> list[Path]:
-    """Write the table (with the DIN experiment and the diagnosis), the picture, and the records where there are any.
+    """Write the table (with the DIN experiment and the diagnosis), the picture, and the records of a new run.
 
     Returns:
         ``compare_table.html``, ``time_split.html`` and, where something was measured, ``records.json``.
@@ -120,12 +126,14 @@ def save_report(result: Result, folder: str | Path) -> list[Path]:
         DataFileError: the folder cannot be made or written to.
     """
     target = made_folder(folder)
+    fastest = html.escape(str(result.rows[0].strategy))
+    change = f"<p>What would have to change for {fastest} so that something else rules its time:</p>"
     parts = [
         *("<h2>Every strategy</h2>", table(result).html()),
         *(
             "<h2>Which bound rules, and what to do</h2>",
             diagnosis(result)._repr_html_(),
-            next_step(result)._repr_html_(),
+            change + next_step(result)._repr_html_(),
         ),
     ]
     if result.din is not None:
@@ -139,7 +147,9 @@ def save_report(result: Result, folder: str | Path) -> list[Path]:
         write_whole(target / "compare_table.html", _page(result, "".join(parts))),
         write_whole(target / "time_split.html", _page(result, picture)),
     ]
-    return written if result.stored is None else [*written, result.stored.save(target / "records.json")]
+    if result.stored is None or result.is_recorded:
+        return written
+    return [*written, result.stored.save(target / "records.json")]
 
 
 def _page(result: Result, body: str) -> str:
@@ -147,7 +157,7 @@ def _page(result: Result, body: str) -> str:
     title = html.escape(f"labkit: {result.choice.title}")
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
-        '<meta name="color-scheme" content="light dark"></head>'
+        f"{_THEME}</head>"
         '<body style="font:15px system-ui,sans-serif;max-width:1280px;margin:24px auto;padding:0 16px">'
         f"<h1>{title}</h1>{summary(result)._repr_html_()}{body}<p>{html.escape(result.finding)}</p>"
         f"<p><small>{environment_stamp()}</small></p></body></html>"

@@ -18,6 +18,7 @@ _GROUPED = {group: tuple(column for column in COLUMNS if column.group is group) 
 
 _STYLE = """
 <style>
+.labkit-compare.wide th, .labkit-compare.wide td { padding: 3px 5px; }
 .labkit-compare thead .groups th { text-align: left; vertical-align: top; }
 .labkit-compare thead .groups b { color: var(--jp-ui-font-color1, inherit); }
 .labkit-compare tbody tr.fastest > th { box-shadow: inset 3px 0 #009E73; padding-left: 8px; }

@@ -9,9 +9,9 @@ import pytest
 
 from labkit.batching.strategies import Strategy
 from labkit.errors import DataFileError, DeviceError, GpuError, LabkitError, PolicyError
-from labkit.experiments import compare
+from labkit.experiments import compare_measured
 from labkit.experiments.compare import Config, Result, run
-from labkit.experiments.compare_records import Stored, by_policy
+from labkit.experiments.compare_records import Stored, Tell, by_policy
 from labkit.experiments.compare_rows import fastest_first
 from labkit.experiments.measure_job import Job, Progress, run_job
 from labkit.experiments.measure_report import MeasureReport
@@ -26,7 +26,7 @@ SMALL = {"preset": "cdnow", "sequences": 300, "seconds": 0.001, "rows": 64, "tok
 def result() -> Result:
     """Measured in this process, not in a child."""
 
-    def here(job: Job, tell: compare.Tell) -> MeasureReport:
+    def here(job: Job, tell: Tell) -> MeasureReport:
         events: list[object] = []
         run_job(job, events.append)
         for event in events:
@@ -34,7 +34,7 @@ def result() -> Result:
         return MeasureReport.of([e for e in events if not isinstance(e, Progress)], job.data_note)  # type: ignore[misc]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(compare, "run_child", here)
+        patch.setattr(compare_measured, "run_child", here)
         return run(Config(**SMALL, strategies="pad_batch, jagged, rnn_packed, bucket_graph"))
 
 
