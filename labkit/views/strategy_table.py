@@ -47,16 +47,24 @@ class StrategyTable:
             _row(
                 s,
                 best,
-                _begun([modelled_cell(s.modelled, c, best_modelled) for c in added]),
-                _begun(measured.cells(s.strategy, best_measured)),
+                _begun([_classed(modelled_cell(s.modelled, c, best_modelled), c.header) for c in added]),
+                _begun(
+                    [
+                        _classed(cell, c.header)
+                        for cell, c in zip(measured.cells(s.strategy, best_measured), measured.columns, strict=True)
+                    ]
+                ),
             )
             for s in self.scores
         )
         kind = "labkit-table wide" if added or measured.columns else "labkit-table"
+        is_widest = bool(added and measured.columns)
+        kind += " widest" if is_widest else ""
+        legend = f"{self._legend()} &nbsp; ▸ best of the column{_LEFT_OUT if is_widest else ''}"
         return (
             f'{STYLE}<div class="labkit-table-box" data-seq="{seq}"><table class="{kind}">'
             f"<thead>{self._groups()}<tr><th>strategy</th>{self._heads()}</tr></thead><tbody>{body}</tbody></table>"
-            f'<p class="labkit-legend labkit-table">{self._legend()} &nbsp; ▸ best of the column</p></div>'
+            f'<p class="labkit-legend labkit-table">{legend}</p></div>'
         )
 
     def _heads(self) -> str:
@@ -65,7 +73,7 @@ class StrategyTable:
         titles += [(c.header, c.tip) for c in measured]
         firsts = {len(COLUMNS), len(COLUMNS) + len(added)}
         return "".join(
-            f'<th title="{html.escape(tip)}"{_FIRST if i in firsts else ""}>{header}</th>'
+            f'<th title="{html.escape(tip)}" class="{_kind(header, i in firsts)}">{header}</th>'
             for i, (header, tip) in enumerate(titles)
         )
 
@@ -74,14 +82,14 @@ class StrategyTable:
         added, measured = modelled_columns(self.choice), self.measured.columns
         if not added and not measured:
             return ""
-        found = f'<th></th><th colspan="{len(COLUMNS)}" scope="colgroup">these lengths</th>'
+        found = f"<th></th>{_spanning([c.header for c in COLUMNS], 'these lengths')}"
         if added and self.choice is not None:
             text = html.escape(f"modelled: {self.choice.title}{self.note}")
-            found += f'<th colspan="{len(added)}" scope="colgroup">{text}</th>'
+            found += _spanning([c.header for c in added], text)
         if measured:
             stale = "; <i>slanted: for earlier settings</i>" if self.measured.stale else ""
             text = f"measured: {html.escape(self.measured.title)}{stale}"
-            found += f'<th colspan="{len(measured)}" scope="colgroup">{text}</th>'
+            found += _spanning([c.header for c in measured], text)
         return f'<tr class="groups">{found}</tr>'
 
     def _legend(self) -> str:
@@ -137,7 +145,26 @@ def _best(scores: Sequence[Score]) -> dict[str, float]:
     return best
 
 
-_FIRST = ' class="first"'
+#: Columns that a window gives up first when exact, modelled and measured figures stand side by side.
+MINOR = ("shapes", "ghost rows", "kernels", "ops")
+_LEFT_OUT = f' <span class="left-out">&nbsp; in a wider window also: {", ".join(MINOR)}</span>'
+
+
+def _kind(header: str, is_first: bool) -> str:
+    return " ".join(name for name, on in (("first", is_first), ("minor", header in MINOR)) if on)
+
+
+def _classed(cell: str, header: str) -> str:
+    """A cell, marked where its column is one that can be left out."""
+    return cell.replace('class="', 'class="minor ', 1) if header in MINOR else cell
+
+
+def _spanning(headers: Sequence[str], text: str) -> str:
+    """The head of a group: it spans what is always there; each column that can be left out has a cell of its own."""
+    left_out = sum(header in MINOR for header in headers)
+    return (
+        f'<th colspan="{len(headers) - left_out}" scope="colgroup">{text}</th>' + '<th class="minor"></th>' * left_out
+    )
 
 
 def _begun(cells: list[str]) -> list[str]:
@@ -153,9 +180,11 @@ def _row(score: Score, best: dict[str, float], modelled: Sequence[str] = (), mea
     head = f'<th scope="row" title="{title}">{score.strategy}<small>{title}</small>{below}</th>'
     if score.what_if is None:
         text = html.escape(score.error or "")
-        cells = f'<td class="error" colspan="{len(COLUMNS) + len(modelled)}">{text}</td>'
+        left_out = sum(c.header in MINOR for c in COLUMNS) + sum('class="minor' in cell for cell in modelled)
+        wide = len(COLUMNS) + len(modelled) - left_out
+        cells = f'<td class="error" colspan="{wide}">{text}</td>' + '<td class="minor"></td>' * left_out
     else:
-        cells = "".join([*(_cell(score.what_if, c, best) for c in COLUMNS), *modelled])
+        cells = "".join([*(_classed(_cell(score.what_if, c, best), c.header) for c in COLUMNS), *modelled])
     return f'<tr data-strategy="{score.strategy}">{head}{cells}{"".join(measured)}</tr>'
 
 

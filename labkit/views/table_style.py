@@ -33,7 +33,8 @@ STYLE = """
 .labkit-table sup.measured, .labkit-table sup.recorded { color: #009E73; border-color: #009E73; }
 .labkit-table thead .groups th { border-bottom: 0; padding: 2px 6px 0; font-size: 11px; font-weight: 400;
   cursor: default; }
-.labkit-table thead .groups th + th { border-left: 1px solid var(--jp-border-color2, rgba(127,127,127,.45)); }
+.labkit-table thead .groups th[colspan] + th.minor { border-left: 0; }
+.labkit-table thead .groups th + th[colspan] { border-left: 1px solid var(--jp-border-color2, rgba(127,127,127,.45)); }
 .labkit-table .first { border-left: 1px solid var(--jp-border-color2, rgba(127,127,127,.45)); }
 .labkit-table td.stale { opacity: .5; font-style: italic; }
 .labkit-table.wide { font-size: 11px; }
@@ -42,6 +43,11 @@ STYLE = """
 .labkit-table.wide tbody th small { display: none; }
 .labkit-table.wide sup { font-size: 8px; margin-left: 1px; padding: 0 1px; border-color: transparent; }
 .labkit-table.wide td.best::before { content: "▸"; }
+.labkit-table .left-out { display: none; }
+@container (max-width: 1100px) {
+  .labkit-table.widest .minor { display: none; }
+  .labkit-table.widest ~ .labkit-legend .left-out { display: inline; }
+}
 .labkit-legend { line-height: 1.35; font-size: 11px; color: var(--jp-ui-font-color2, #666); margin: 4px 0 0; }
 </style>
 """
