@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from labkit.cost.devices import gpu
-from labkit.errors import CostError
+from labkit.errors import CostError, DataFileError, GpuError
 from labkit.experiments.compare_config import Config as Config
 from labkit.experiments.compare_measured import measured
 from labkit.experiments.compare_records import Stored, Tell, by_policy
@@ -77,7 +77,7 @@ class Result:
                 f"({format_seconds(best.measured_time_s or 0)} against {format_seconds(worst.measured_time_s or 0)} "
                 f"of {worst.strategy})"
             )
-        return "; ".join(said) + "." if said else "No strategy fits these lengths with these settings: see the table."
+        return "; ".join(said) + "." if said else "No strategy has a time: the table says why."
 
 
 def run(config: Config, tell: Tell = lambda event: None) -> Result:
@@ -106,7 +106,13 @@ def run(config: Config, tell: Tell = lambda event: None) -> Result:
 
 def _from_stored(config: Config, stored: Stored) -> Result:
     own = {name: value for name, value in stored.config.items() if name not in ("gpu", "calibrate", "records_file")}
-    as_then = replace(config, **own, calibrate=False)
+    try:
+        as_then = replace(config, **own, calibrate=False)
+    except TypeError:
+        raise DataFileError(
+            f"{str(config.records_file)!r} has settings that this version does not know: expected those of Config, got "
+            f"{', '.join(own)}. Read it with the labkit that wrote it."
+        ) from None
     return _result(as_then, None, stored.histogram, _choice(as_then), (), stored)
 
 
@@ -144,7 +150,7 @@ def _calibrated(config: Config) -> tuple[ModelChoice, tuple[str, ...]]:
 
     try:
         found = calibrate_here(config.device)
-    except CostError as error:  # a machine that is too busy for a line
+    except (CostError, GpuError) as error:  # a machine too busy for a line, a card without a data sheet
         return choice, (str(error),)
     lines = tuple(residual_lines(found.calibration))
     if choice.gpu is not None and found.device.name == choice.gpu.name:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from labkit.batching.strategies import Strategy
+from labkit.cost.calibration import Calibration
+from labkit.cost.devices import gpu
+from labkit.cost.overheads import ASSUMED
 from labkit.errors import DataFileError, DeviceError, GpuError, LabkitError, PolicyError
-from labkit.experiments import compare_measured
+from labkit.experiments import calibrate, compare, compare_measured
 from labkit.experiments.compare import Config, Result, run
 from labkit.experiments.compare_records import Stored, Tell, by_policy
 from labkit.experiments.compare_rows import fastest_first
@@ -83,6 +87,37 @@ def test_a_stored_run_is_shown_again_as_recorded_with_its_own_settings(result: R
     assert again.din is not None
     assert again.din.relative_measured() == result.din.relative_measured()  # type: ignore[union-attr]
     assert "recorded on" in again.finding
+
+
+def test_settings_of_another_version_are_named(result: Result, tmp_path: Path) -> None:
+    assert result.stored is not None
+    path = replace(result.stored, config={**result.stored.config, "shards": 3}).save(tmp_path / "records.json")
+    with pytest.raises(DataFileError, match=r"settings that this version does not know: .*shards"):
+        run(Config(records_file=str(path)))
+
+
+def test_a_card_without_a_data_sheet_is_not_calibrated_and_does_not_stop_the_rest(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def unknown(device: str) -> None:
+        raise GpuError("GPU 'RTX' is not in the table")
+
+    monkeypatch.setattr(calibrate, "calibrate_here", unknown)
+    monkeypatch.setattr(compare, "measured", lambda *_: None)
+    found = run(Config(**SMALL, strategies="jagged", calibrate=True))  # type: ignore[arg-type]
+    assert found.calibration == ("GPU 'RTX' is not in the table",)
+    assert found.choice.overheads.source == "assumed"
+
+
+def test_fitted_overheads_are_used_for_the_gpu_they_are_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    fitted = Calibration(replace(ASSUMED, launch_s=1e-6, source="fitted"), ())
+    monkeypatch.setattr(calibrate, "calibrate_here", lambda device: calibrate.Calibrated(gpu("H100"), fitted))
+    monkeypatch.setattr(compare, "measured", lambda *_: None)
+    sources = {
+        name: run(Config(**SMALL, strategies="jagged", calibrate=True, gpu=name)).choice.overheads.source  # type: ignore[arg-type]
+        for name in ("H100", "T4")
+    }
+    assert sources == {"H100": "fitted", "T4": "assumed"}
 
 
 def test_a_record_of_another_policy_is_not_shown(result: Result) -> None:
