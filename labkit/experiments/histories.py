@@ -129,9 +129,9 @@ def from_fields(spec: ModelSpec, data: Mapping[str, Any]) -> Histories:
                     f"the sequences of one sample must be aligned: {field.name} has {own.events} events in {len(own)} "
                     f"rows, {spec.sequences[0]} has {offsets[-1]} in {offsets.size - 1}, or others in some row."
                 )
-            events[field.name] = own.values
+            events[field.name] = np.ascontiguousarray(own.values)  # a gather from others would copy them all first
         else:
-            rows[field.name] = np.asarray(value)
+            rows[field.name] = np.asarray(value, order="C")
     if offsets is None:
         raise AssertionError(f"model {spec.model} has no field with one entry an event")
     for name, values in (*events.items(), *rows.items()):

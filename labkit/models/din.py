@@ -61,15 +61,15 @@ class Din(RaggedModel):
             ShapeError: a field is missing.
         """
         self.check(batch)
-        events, target = self._embedded(field(batch, "items"), field(batch, "target"))
+        target, events = self._embedded(field(batch, "target"), field(batch, "items"))
         interest = self._interest(batch, events, target)
         return self.head(torch.cat([interest, target], dim=-1)).squeeze(-1)  # type: ignore[no-any-return]
 
-    def _embedded(self, items: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    def _embedded(self, target: Tensor, items: Tensor) -> tuple[Tensor, Tensor]:
         """Embeddings (..., D) of both, in one look-up: a second would make a second gradient of the table's size."""
         both = self.table(torch.cat([items.flatten(), target]))
         events, candidates = both.split([items.numel(), target.numel()])
-        return events.view(*items.shape, self.table.embedding_dim), candidates
+        return candidates, events.view(*items.shape, self.table.embedding_dim)
 
     def loss(self, batch: Batch) -> Loss:
         """Binary cross-entropy over real rows."""
