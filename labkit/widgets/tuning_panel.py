@@ -136,13 +136,15 @@ class TuningPanel(W.VBox):
             W.Widget.close(part)
 
     def _shown(self) -> Shown:
-        choice = self._answered.choice
-        return Shown(self.board.scores, self._answered.histogram, None if choice is None else choice.model)
+        with self._lock:
+            board, answered = self.board, self._answered
+        return Shown(board.scores, answered.histogram, None if answered.choice is None else answered.choice.model)
 
     def _now(self) -> Kept:
-        config, title = self._loaded
-        answered, by_hand = self._answered, self._answered.lineup.bucket_edges is not None
-        return Kept(config, title, answered.histogram, answered.lineup, by_hand, answered.choice, self.board)
+        with self._lock:
+            board, answered, (config, title) = self.board, self._answered, self._loaded
+        by_hand = answered.lineup.bucket_edges is not None
+        return Kept(config, title, answered.histogram, answered.lineup, by_hand, answered.choice, board)
 
     # -- callbacks: read the controls, enqueue --------------------------------------------------------------------
 
@@ -185,7 +187,8 @@ class TuningPanel(W.VBox):
         choice = request.choice
         is_traced = choice is not None and self._traces.ready(choice)
         board = score(request.histogram, request.lineup, choice=choice if is_traced else None)
-        self.board, self._answered = board, request
+        with self._lock:
+            self.board, self._answered = board, request
         with self._lock:
             computed = board.edges if request.lineup.bucket_edges is None else None
             if computed is not None and request.seq == self._seq:  # never move an edge under the user's hand
