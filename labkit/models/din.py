@@ -61,15 +61,9 @@ class Din(RaggedModel):
             ShapeError: a field is missing.
         """
         self.check(batch)
-        target, events = self._embedded(field(batch, "target"), field(batch, "items"))
-        interest = self._interest(batch, events, target)
+        target = self.table(field(batch, "target"))
+        interest = self._interest(batch, self.table(field(batch, "items")), target)
         return self.head(torch.cat([interest, target], dim=-1)).squeeze(-1)  # type: ignore[no-any-return]
-
-    def _embedded(self, target: Tensor, items: Tensor) -> tuple[Tensor, Tensor]:
-        """Embeddings (..., D) of both, in one look-up: a second would make a second gradient of the table's size."""
-        both = self.table(torch.cat([items.flatten(), target]))
-        events, candidates = both.split([items.numel(), target.numel()])
-        return candidates, events.view(*items.shape, self.table.embedding_dim)
 
     def loss(self, batch: Batch) -> Loss:
         """Binary cross-entropy over real rows."""
