@@ -60,6 +60,8 @@ class Measuring:
 
     def start(self) -> None:
         """Measure what is shown; what cannot be is said at the button."""
+        if self._thread.running:
+            return
         try:
             job = self._wanted(self._shown())
             self._job, self._new = job, []

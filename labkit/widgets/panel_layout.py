@@ -18,6 +18,14 @@ _STYLE = """<style>
 </style>"""
 
 
+#: Which of the three tiers the table is of; the editor marks its own numbers *instant*.
+LIVE = (
+    '<span style="font-size:10px;padding:0 4px;border-radius:3px;border:1px solid rgba(127,127,127,.45);opacity:.8;'
+    'cursor:help" title="computed in Python at every move, the newest wins; the pictures follow when the hand rests">'
+    "live</span>"
+)
+
+
 def columns(controls: Sequence[W.Widget], picture: Sequence[W.Widget], figures: Sequence[W.Widget]) -> W.HBox:
     """Controls on the left; on the right the picture with what belongs to it, and the figures side by side below.
 

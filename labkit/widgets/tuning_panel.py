@@ -31,7 +31,7 @@ from labkit.widgets.live_figures import LiveFigures
 from labkit.widgets.measuring import Measuring, Shown
 from labkit.widgets.model_controls import ModelControls
 from labkit.widgets.newest_wins import NewestWins
-from labkit.widgets.panel_layout import bucket_notes, columns, parts_of
+from labkit.widgets.panel_layout import LIVE, bucket_notes, columns, parts_of
 from labkit.widgets.policy_controls import PolicyControls
 from labkit.widgets.section import Section
 from labkit.widgets.shelf import Kept, Shelf
@@ -118,10 +118,11 @@ class TuningPanel(W.VBox):
             Section("Keep and compare", [self.shelf]),
             Section("Export", [self.export]),
         ]
+        message = W.HBox([W.HTML(LIVE), self.message], layout={"min_height": "0"})
         figures = [self.figures.curve, self.figures.pareto]
         for figure in figures:
             figure.layout.autosize = True
-        return columns(controls, [self.editor, self.message, self.table, self.gauges], figures)
+        return columns(controls, [self.editor, message, self.table, self.gauges], figures)
 
     def wait(self, timeout: float = 30.0) -> bool:
         """Block until everything asked for is computed and drawn; False when the time is up."""
