@@ -91,6 +91,8 @@ def _difference(a: Figure, b: Figure, write: Callable[[float], str]) -> str:
     gap = b.value - a.value
     if gap == 0:
         return '<td data-value="0">=</td>'
-    number = f"{'+' if gap > 0 else '−'}{write(abs(gap))}"
-    text = number if not a.value or write is format_share else f"{100 * gap / a.value:+.1f} %"
+    sign = "+" if gap > 0 else "−"
+    is_share = write is format_share
+    number = f"{sign}{100 * abs(gap):.1f} points" if is_share else f"{sign}{write(abs(gap))}"
+    text = number if is_share or not a.value else f"{sign}{100 * abs(gap) / a.value:.1f} %"
     return f'<td data-value="{gap!r}" title="{number}">{text}</td>'

@@ -33,6 +33,7 @@ STYLE = """
 .labkit-table sup.measured, .labkit-table sup.recorded { color: #009E73; border-color: #009E73; }
 .labkit-table thead .groups th { border-bottom: 0; padding: 2px 6px 0; font-size: 11px; font-weight: 400;
   cursor: default; }
+.labkit-table thead .groups th:first-child + th[colspan],
 .labkit-table thead .groups th[colspan] + th.minor { border-left: 0; }
 .labkit-table thead .groups th + th[colspan] { border-left: 1px solid var(--jp-border-color2, rgba(127,127,127,.45)); }
 .labkit-table .first { border-left: 1px solid var(--jp-border-color2, rgba(127,127,127,.45)); }

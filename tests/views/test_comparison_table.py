@@ -24,9 +24,9 @@ def cells(html: str, row: str) -> list[str]:
 
 def test_each_side_has_its_badge_and_the_difference_is_a_share_of_the_first() -> None:
     html = comparison_table(Side("A", "one edge", of(9)), Side("B", "two edges", of(1, 9)))
-    assert cells(html, "slots") == ["72 e", "40 e", "-44.4 %"]
+    assert cells(html, "slots") == ["72 e", "40 e", "−44.4 %"]
     assert 'title="−32"' in html
-    assert cells(html, "padding_ratio") == ["44.4 % e", "0 % e", "−44.4 %"]
+    assert cells(html, "padding_ratio") == ["44.4 % e", "0 % e", "−44.4 points"]
     assert cells(html, "events_lost") == ["0 e", "0 e", "="]
     assert 'data-row="time_s"' not in html
 
