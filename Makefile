@@ -8,6 +8,10 @@ PEERS_ARGS ?=
 # of gpu-check: .venv's Python where there is one
 GPU_PYTHON ?= $(firstword $(wildcard .venv/bin/python) $(PYTHON))
 GPU_SECONDS ?= 240
+# --moves N, --many N, --json FILE
+BENCH_UI_ARGS ?=
+# --base IMAGE
+CONTAINER_ARGS ?=
 
 BIN := .venv/bin
 STAMP := .venv/.setup-done
@@ -27,7 +31,8 @@ NO_AUTOSAVE := {"@jupyterlab/docmanager-extension:plugin": {"autosave": false}}
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup setup-tests lab test test-lint test-unit test-kernels test-notebooks test-browser report mutants gpu-check bench bench-peers clean
+.PHONY: help setup setup-tests lab test test-lint test-unit test-kernels test-notebooks test-browser report mutants gpu-check bench bench-peers \
+  bench-ui container-check clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
@@ -74,6 +79,8 @@ test-lint: setup ## tier: style, types, floors of the tree, notebooks without ou
 	@$(BIN)/nbstripout --verify --keep-id notebooks/*.ipynb >/dev/null || { echo "notebooks were saved with outputs or other traces" \
 	  "of a run; they are kept without. Run: $(BIN)/nbstripout --keep-id notebooks/*.ipynb" >&2; exit 1; }
 
+# a worker a core: more threads would wait for each other
+test-unit: export OMP_NUM_THREADS = 1
 test-unit: setup ## tier: unit and property tests (PYTEST_ARGS="-k edges" narrows any tier)
 	$(BIN)/python -m pytest tests --ignore=tests/kernels -m "not (browser or notebook or gpu or slow)" -n 2 $(PYTEST_ARGS)
 
@@ -111,6 +118,12 @@ $(PEERS_STAMP): $(PEERS)/requirements.txt $(PEERS)/requirements-no-deps.txt
 	@.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check -r $(PEERS)/requirements.txt
 	@.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r $(PEERS)/requirements-no-deps.txt -e .
 	@touch $@
+
+bench-ui: setup setup-tests ## measure how quickly the screen answers, in a real JupyterLab in Chromium
+	$(BIN)/python -m tests.ui.bench $(BENCH_UI_ARGS)
+
+container-check: setup ## build the image (Docker, or buildah without an engine), start it, look at it from outside and inside
+	$(BIN)/python -m tests.container $(CONTAINER_ARGS)
 
 clean: ## remove .venv, .venv-peers, caches and results
 	rm -rf .venv .venv-peers build dist results test-results .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

@@ -54,10 +54,12 @@ if TYPE_CHECKING:
     from labkit.layouts import masks as masks
     from labkit.layouts.checks import check_batch as check_batch
     from labkit.layouts.collate import collate as collate
+    from labkit.layouts.columns import RaggedColumns as RaggedColumns
     from labkit.layouts.device_padding import pad_on_device as pad_on_device
     from labkit.layouts.packed import PackedBatch as PackedBatch
     from labkit.layouts.packed import PackedDataset as PackedDataset
     from labkit.layouts.packed import block_mask as block_mask
+    from labkit.layouts.ragged_dataset import RaggedDataset as RaggedDataset
     from labkit.lengths import generate as generate
     from labkit.lengths import presets as presets
     from labkit.lengths.histogram import LengthHistogram as LengthHistogram
@@ -97,6 +99,8 @@ _ATTRIBUTES = {
     "PackingFigures": "labkit.batching.pack_figures",
     "PieceIndex": "labkit.batching.pieces",
     "PolicyError": "labkit.errors",
+    "RaggedColumns": "labkit.layouts.columns",
+    "RaggedDataset": "labkit.layouts.ragged_dataset",
     "Record": "labkit.bench.record",
     "Remainder": "labkit.batching.dealing",
     "ShapeError": "labkit.errors",

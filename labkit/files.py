@@ -86,6 +86,27 @@ def check_target(path: str | os.PathLike[str]) -> Path:
     return target
 
 
+def made_folder(path: str | os.PathLike[str]) -> Path:
+    """The folder, ``~`` being the home folder; it is made where only the last part of it is missing.
+
+    Raises:
+        DataFileError: it is a file, the folder above it is not there, or the system does not let us make it.
+    """
+    folder = Path(expanded(path))
+    kind = kind_of(folder, verb="write to")
+    if kind is PathKind.FOLDER:
+        return folder
+    if kind is not None:
+        raise DataFileError(f"{os.fspath(path)!r} is a file, not a folder: choose another place.")
+    if kind_of(folder.parent, verb="write to") is not PathKind.FOLDER:
+        raise DataFileError(f"folder {str(folder.parent)!r} does not exist: create it, or choose another place.")
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as error:
+        raise DataFileError(f"cannot make folder {str(folder)!r}: {reason_of(error)}.") from error
+    return folder
+
+
 @contextmanager
 def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Give a temporary name in the folder of ``path``; what is there when the block ends takes the place of ``path``.

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from labkit.errors import DataFileError
-from labkit.files import PathKind, check_target, expanded, kind_of, not_found, write_whole, written_whole
+from labkit.files import PathKind, check_target, expanded, kind_of, made_folder, not_found, write_whole, written_whole
 
 
 def test_text_and_bytes_are_written_and_replace_what_was_there(tmp_path: Path) -> None:
@@ -135,3 +135,13 @@ def test_what_is_not_found_is_said_even_where_the_folder_is_gone(
     assert str(not_found("a")) == f"file not found: 'a'. Check the path, from folder '{tmp_path}'."
     monkeypatch.setattr(Path, "cwd", lambda: Path("/no/such").stat())
     assert str(not_found("a")) == "file not found: 'a'. Check the path, and the current folder, which is gone."
+
+
+def test_a_folder_is_made_where_only_its_last_part_is_missing(tmp_path: Path) -> None:
+    assert made_folder(tmp_path / "new") == tmp_path / "new"
+    assert made_folder(tmp_path / "new").is_dir()
+    with pytest.raises(DataFileError, match="does not exist: create it"):
+        made_folder(tmp_path / "none" / "deep")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(DataFileError, match="is a file, not a folder"):
+        made_folder(tmp_path / "file")

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from labkit.experiments.measure_child import ChildRun
     from labkit.experiments.measure_job import Progress
+    from labkit.experiments.measure_report import MeasureReport
 
 ModelKey = Annotated[str, typer.Option("--model", metavar="KEY", help="din, sasrec, gru4rec, pooled or ctr.")]
 Seconds = Annotated[
@@ -39,8 +40,8 @@ Pin = Annotated[bool | None, typer.Option("--pin-memory/--no-pin-memory", help="
 OnDevice = Annotated[bool, typer.Option("--pad-on-device", help="Copy rows end to end, and pad them on the device.")]
 Seed = Annotated[int, typer.Option("--seed", parser=given.whole, metavar="N", help="Of plan, samples and weights.")]
 Sequences = Annotated[
-    int,
-    typer.Option("--sequences", parser=given.whole, metavar="N", help="Most sequences; more are sampled down to it."),
+    int | None,
+    typer.Option("--sequences", parser=given.whole, metavar="N", help="Sample more sequences down to it. [20000]"),
 ]
 Out = Annotated[
     Path | None, typer.Option("--out", metavar="FILE", help="Keep the JSON there too; its folder must exist.")
@@ -64,7 +65,7 @@ def measure(
     pin_memory: Pin = None,
     pad_on_device: OnDevice = False,
     seed: Seed = 0,
-    sequences: Sequences = 20_000,
+    sequences: Sequences = None,
     buckets: given.Buckets = None,
     edges: given.Edges = None,
     edges_by: given.By = None,
@@ -84,10 +85,7 @@ def measure(
     does not take say why.
     """
     from labkit.experiments.execution import Execution
-    from labkit.experiments.measure_child import ChildRun
-    from labkit.experiments.measure_report import MeasureReport
-    from labkit.experiments.measure_request import job_of
-    from labkit.experiments.source import open_source, open_tuned
+    from labkit.experiments.histories import DEFAULT_SEQUENCES
     from labkit.files import check_target
     from labkit.views.measure_text import measure_text
 
@@ -116,25 +114,35 @@ def measure(
         "overflow": overflow,
         "length_multiple": length_multiple,
     }
-    tuned = open_tuned(lengths, user, users)
-    histogram = open_source(lengths if tuned is None else tuned.length_histogram, user, users)
-    policy = None if tuned is None else tuned.batch_policy
-    job = job_of(
-        histogram,
-        settings,
+    report = _measured(
+        lengths,
+        user,
+        users,
+        settings=settings,
         model=model,
         strategies=strategy,
-        tuned=policy,
         device=device,
         execution=execution,
-        sequences=sequences,
+        sequences=DEFAULT_SEQUENCES if sequences is None else sequences,
     )
-    run = ChildRun(job)
-    _follow(run)
-    report = MeasureReport.of(run.records, job.data_note)
     if out is not None:
         report.save(out)
     print_result(as_json, report.to_dict, lambda: measure_text(report))
+
+
+def _measured(lengths: str, user: str | None, users: str | None, **asked: Any) -> MeasureReport:
+    """Read the lengths, perhaps those of a tuned JSON, and run the job that was asked for in a child."""
+    from labkit.experiments.measure_child import ChildRun
+    from labkit.experiments.measure_report import MeasureReport
+    from labkit.experiments.measure_request import job_of
+    from labkit.experiments.source import open_source, open_tuned
+
+    tuned = open_tuned(lengths, user, users)
+    histogram = open_source(lengths if tuned is None else tuned.length_histogram, user, users)
+    job = job_of(histogram, tuned=None if tuned is None else tuned.batch_policy, **asked)
+    run = ChildRun(job)
+    _follow(run)
+    return MeasureReport.of(run.records, job.data_note)
 
 
 def _follow(run: ChildRun) -> None:

@@ -49,7 +49,6 @@ class Timed:
         useful_s: kernels run, for real events.
         padding_s: kernels run, for padding: their time by its share of the slots.
         gap_s: no kernel runs.
-        is_too_large: the largest batch needs more memory than the GPU has.
     """
 
     time_s: float
@@ -62,7 +61,6 @@ class Timed:
     useful_s: float
     padding_s: float
     gap_s: float
-    is_too_large: bool
 
 
 def launched(cost: StepCost, mix: BatchMix, *, is_graph: bool = False) -> Launched:
@@ -86,7 +84,6 @@ def timed(
     gpu: Gpu,
     *,
     padding_ratio: float,
-    peak: int,
     is_graph: bool = False,
     precision: Precision = Precision.FLOAT32,
     overheads: Overheads = ASSUMED,
@@ -98,7 +95,6 @@ def timed(
         mix: the batches of the policy.
         gpu: which.
         padding_ratio: of the policy: that share of the busy time goes to padding.
-        peak: bytes of the largest batch.
         is_graph: each step is the replay of a CUDA graph.
         precision: of matrix products.
         overheads: times of launches and gaps.
@@ -125,5 +121,4 @@ def timed(
         useful_s=busy * (1 - padding_ratio),
         padding_s=busy * padding_ratio,
         gap_s=total - busy,
-        is_too_large=peak > gpu.memory_bytes,
     )

@@ -26,11 +26,10 @@ def peak_bytes(cost: StepCost, shapes: Shapes, *, rounding: int = 1) -> NDArray[
         shapes: (n,) batch shapes; exact where they are whole numbers.
         rounding: each storage takes a multiple of so many bytes: 512 on CUDA.
 
-    Cost: O(n * storages); some hundred microseconds for a hundred shapes.
+    Cost: O(n * storages * moments), of which a step has a few dozen that may be the peak.
     """
     sizes = evaluate(cost.storages, cost.basis, shapes)
     if rounding != 1:
         sizes = np.ceil(sizes / rounding) * rounding
-    alive = np.cumsum(sizes[:, cost.event_storage] * cost.event_sign, axis=1)
-    most: NDArray[np.float64] = alive.max(axis=1, initial=0.0)
+    most: NDArray[np.float64] = (sizes @ cost.alive).max(axis=1, initial=0.0)
     return most

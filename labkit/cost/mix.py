@@ -136,7 +136,9 @@ def _filled_by_events(scored: WhatIf, histogram: LengthHistogram) -> BatchMix:
         return _mix([], _MEAN)
     capped = histogram.capped(scored.policy.max_length)
     rows = histogram.sequences / scored.batches
-    longest = expected_max(capped.values, capped.count_sums[1:], max(1, min(round(rows), histogram.sequences)))
+    longest = 0.0  # of a sparse matrix nothing depends on it
+    if scored.policy.spec.layout is Layout.JAGGED:
+        longest = expected_max(capped.values, capped.count_sums[1:], max(1, min(round(rows), histogram.sequences)))
     mean = BatchShape(rows=rows, events=scored.kept_events / scored.batches, longest=longest)
     most_events = scored.largest_batch_slots
     scale = most_events / mean.events if mean.events else 1.0

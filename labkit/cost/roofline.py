@@ -86,11 +86,11 @@ def product_seconds(sizes: _F, sms: int, peak_flops: float) -> _F:
 
         m = n = 144: 128 x 128 tiles -> 4 of them, 65 536 cells for 20 736; m = 17 with tiles of 16 -> 32
     """
-    batch, m, n, k = (sizes[..., i, None] for i in range(4))
-    tile_m, tile_n, share = _TILES.T
+    batch, m, n, k = np.ascontiguousarray(np.moveaxis(sizes, -1, 0))
+    tile_m, tile_n, share = _TILES.T.reshape(3, -1, *[1] * batch.ndim)  # tiles first: the long axes stay the inner ones
     tiles = batch * np.ceil(m / tile_m) * np.ceil(n / tile_n)
     parts = np.maximum(1, np.minimum(sms // np.maximum(tiles, 1), np.ceil(k / _K_LEAST)))
     waves = np.ceil(tiles * parts / sms)
     depth = np.ceil(k / parts / _K_STEP) * _K_STEP
-    fastest: _F = (waves * depth * (2 * tile_m * tile_n / share)).min(axis=-1)
+    fastest: _F = (waves * depth * (2 * tile_m * tile_n / share)).min(axis=0)
     return fastest * (sms / peak_flops)

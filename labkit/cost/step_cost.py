@@ -48,6 +48,7 @@ class StepCost:
         event_sign: (e,) +1 or -1.
         device: (terms, 3 d + 4 p) operations, bytes moved and kernels of each, and sizes of products, side by side: one
             product with the terms of a shape gives them all.
+        alive: (s, c) 1 where a storage is there at a moment; those moments alone that may be the peak.
         sums: (terms, 4) operations, bytes read and written, and kernels of all ops together.
     """
 
@@ -64,6 +65,7 @@ class StepCost:
     event_storage: NDArray[np.int64]
     event_sign: NDArray[np.int64]
     device: NDArray[np.float64] = field(init=False)
+    alive: NDArray[np.float64] = field(init=False)
     sums: NDArray[np.float64] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -71,6 +73,8 @@ class StepCost:
         moved = self.read_bytes + self.written_bytes
         parts = (self.flops, self.read_bytes, self.written_bytes, self.kernels)
         object.__setattr__(self, "device", np.hstack([self.flops, moved, self.kernels, self.matmul_sizes]))
+        alive = _candidates(self.event_storage, self.event_sign, self.storages.shape[1])
+        object.__setattr__(self, "alive", alive)
         object.__setattr__(self, "sums", np.stack([part.sum(axis=1) for part in parts], axis=1))
 
     @property
@@ -145,6 +149,19 @@ def refuse_misfit(cost: StepCost, shape: BatchShape, trace: Traced) -> None:
     storages = evaluate(cost.storages, cost.basis, at)[0]
     if sizes.tolist() != real_sizes or storages.tolist() != list(trace.sizes):
         raise CostError(f"sizes of products or tensors at {shape} do not fit the basis {', '.join(cost.basis)}.")
+
+
+def _candidates(storage: NDArray[np.int64], sign: NDArray[np.int64], storages: int) -> NDArray[np.float64]:
+    """(s, c) which storages are there at each moment that may be the peak, whatever their sizes."""
+    changes = np.zeros((storages, storage.size))
+    changes[storage, np.arange(storage.size)] = sign
+    alive = np.cumsum(changes, axis=1)
+    # a peak is where something has come and the next thing goes
+    peaks = (sign > 0) & (np.append(sign[1:], -1) < 0)
+    alive = np.unique(alive[:, peaks], axis=1)
+    among = alive.T @ alive  # storages that two moments share
+    has_all = (among == among.diagonal()[:, None]) & ~np.eye(alive.shape[1], dtype=bool)
+    return np.ascontiguousarray(alive[:, ~has_all.any(axis=1)])
 
 
 def _is_active(cost: OpCost) -> bool:

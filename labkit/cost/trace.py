@@ -64,16 +64,6 @@ class StepTrace:
             events=tuple((event.op, event.storage, -1 if event.freed else 1) for event in self.events),
         )
 
-    @property
-    def flops(self) -> int:
-        """Operations of all ops."""
-        return sum(op.cost.flops for op in self.ops)
-
-    @property
-    def kernels(self) -> int:
-        """Kernels of all ops."""
-        return sum(op.cost.kernels for op in self.ops)
-
 
 def trace_step(
     forward: Callable[[], Tensor],

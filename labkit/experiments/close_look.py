@@ -49,6 +49,11 @@ class CloseLook:
         self._memory = CudaMemory(device) if device.type == "cuda" else None
         self._traced: dict[int, Traced] = {}
 
+    @property
+    def steps(self) -> int:
+        """Steps that it has done so far, the largest batch first; they have warmed up what is timed next."""
+        return len(self._traced)
+
     def before(self, batch: Callable[[int], Any]) -> None:
         """Look before the timed steps; ``batch`` gives a batch of the epoch on the device."""
         if self._memory is not None or self._compiled:

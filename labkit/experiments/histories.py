@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from labkit.errors import ShapeError
 from labkit.jagged import Jagged
+from labkit.layouts.columns import RaggedColumns
 from labkit.lengths.histogram import LengthHistogram
 from labkit.lengths.validate import checked_lengths
 from labkit.models.registry import FieldSpec, ModelSpec
@@ -32,7 +33,7 @@ class Histories:
         offsets: (N + 1,) int64, sample i has the events ``offsets[i] .. offsets[i + 1] - 1``.
         made_up: the values are synthetic; the lengths may be real.
 
-    Cost: of a sample: one dict of views, whatever its length; nothing is kept a sample.
+    Cost: of a batch: what ``RaggedColumns`` costs; nothing is kept a sample.
     """
 
     events: Mapping[str, NDArray[Any]]
@@ -51,17 +52,12 @@ class Histories:
 
     def __getitem__(self, index: int) -> dict[str, Any]:
         """One sample."""
-        return self.__getitems__([index])[0]
+        sample: dict[str, Any] = self.__getitems__([index])[0]
+        return sample
 
-    def __getitems__(self, indices: Sequence[int]) -> list[dict[str, Any]]:
-        """The samples of a batch."""
-        low, high = self.offsets[indices].tolist(), self.offsets[np.asarray(indices) + 1].tolist()
-        bounds = zip(indices, low, high, strict=True)
-        return [
-            {name: values[a:b] for name, values in self.events.items()}
-            | {name: values[i] for name, values in self.rows.items()}
-            for i, a, b in bounds
-        ]
+    def __getitems__(self, indices: Sequence[int] | NDArray[Any]) -> RaggedColumns:
+        """The samples of a batch, as columns."""
+        return RaggedColumns.of(self.events, self.rows, self.offsets, indices)
 
 
 def synthetic(spec: ModelSpec, lengths: ArrayLike, *, seed: int = 0) -> Histories:
@@ -133,9 +129,9 @@ def from_fields(spec: ModelSpec, data: Mapping[str, Any]) -> Histories:
                     f"the sequences of one sample must be aligned: {field.name} has {own.events} events in {len(own)} "
                     f"rows, {spec.sequences[0]} has {offsets[-1]} in {offsets.size - 1}, or others in some row."
                 )
-            events[field.name] = own.values
+            events[field.name] = np.ascontiguousarray(own.values)  # a gather from others would copy them all first
         else:
-            rows[field.name] = np.asarray(value)
+            rows[field.name] = np.asarray(value, order="C")
     if offsets is None:
         raise AssertionError(f"model {spec.model} has no field with one entry an event")
     for name, values in (*events.items(), *rows.items()):

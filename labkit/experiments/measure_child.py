@@ -18,7 +18,7 @@ from contextlib import suppress
 from dataclasses import asdict
 from typing import IO, Any
 
-from labkit import errors
+import labkit.errors as known_errors
 from labkit.bench.record import Record
 from labkit.errors import LabkitError
 from labkit.experiments.measure_job import Job, Progress, run_job
@@ -85,7 +85,8 @@ class ChildRun:
                     _pipe(child.stdin).write(json.dumps(job.to_dict()) + "\n")
                     _pipe(child.stdin).flush()
                 for line in _pipe(child.stdout):
-                    yield self._event(json.loads(line), before)
+                    if line.endswith("\n"):  # a child that is killed may leave half an answer
+                        yield self._event(json.loads(line), before)
                 code = child.wait()
             finally:
                 self._end()
@@ -111,7 +112,7 @@ class ChildRun:
 
     def _event(self, answer: dict[str, Any], before: int) -> Progress | Record:
         if "error" in answer:
-            raise getattr(errors, answer["kind"], LabkitError)(answer["error"])
+            raise getattr(known_errors, answer["kind"], LabkitError)(answer["error"])
         if "progress" in answer:
             moved = {"index": answer["progress"]["index"] + before, "of": len(self.job.policies)}
             return Progress(**{**answer["progress"], **moved})

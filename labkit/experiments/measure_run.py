@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -122,7 +123,7 @@ class StrategyRun:
         look.before(self._at)
         if self._graphs is not None:
             self._graphs.prepare(self._at(number) for number in one_of_each_shape(self.plan))
-        self._warm_up(chosen.largest)
+        self._warm_up(chosen.largest, look.steps)
         compiled, before = self._step.graphs_compiled, graph_counts(self._graphs)
         wait = LoaderWait()
         timing = time_steps(
@@ -160,12 +161,16 @@ class StrategyRun:
         with nvtx_range(str(self.policy.strategy), "step"):
             self._do(self._placed(batch))
 
-    def _warm_up(self, largest: int) -> None:
-        """The largest batch first, so that memory runs out now or never; then the first ones of the epoch."""
-        numbers = [largest, *range(len(self.plan))][: self.execution.warm_up]
-        for number in numbers:
+    def _warm_up(self, largest: int, done: int) -> None:
+        """The largest batch first, so that memory runs out now or never; then the first ones of the epoch.
+
+        It does not go on for longer than the timed steps may: a step of ``pad_max`` can take many seconds.
+        """
+        start = time.perf_counter()
+        for number in [largest, *range(len(self.plan))][: max(0, self.execution.warm_up - done)]:
             self._do(self._at(number))
-        self._events = 0
+            if time.perf_counter() - start > self.execution.seconds:
+                break
 
     def _loader(self) -> Iterable[Any]:
         execution, on_gpu = self.execution, self.device.type == "cuda"
@@ -179,7 +184,7 @@ class StrategyRun:
             pin_memory=on_gpu if execution.pin_memory is None else execution.pin_memory and on_gpu,
             **workers,
         )
-        return _closed(loader)
+        return _closed(iter(loader))  # workers are started now, before the clock
 
     # -- figures ------------------------------------------------------------------------------------------------
 
@@ -249,12 +254,11 @@ class StrategyRun:
 _SUMS = ("copied_bytes", "energy_j")
 
 
-def _closed(loader: DataLoader[Any]) -> Iterator[Any]:
-    """The batches of a loader; its workers are shut down when the loop ends early."""
-    iterator = iter(loader)
+def _closed(batches: Any) -> Iterator[Any]:
+    """The batches of a loader's iterator; its workers are shut down when the loop ends early."""
     try:
-        yield from iterator
+        yield from batches
     finally:
-        shut_down = getattr(iterator, "_shutdown_workers", None)
+        shut_down = getattr(batches, "_shutdown_workers", None)
         if shut_down is not None:
             shut_down()

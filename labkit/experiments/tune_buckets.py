@@ -10,15 +10,18 @@ from labkit.batching.policy import DEFAULT_ROWS, DEFAULT_TOKEN_BUDGET
 from labkit.batching.strategies import Strategy
 from labkit.config import TunedConfig
 from labkit.config.reading import check_tuned_target
+from labkit.cost.devices import gpu
 from labkit.errors import DataFileError, PolicyError
 from labkit.experiments.lineup import DEFAULT_BUCKETS, EdgesBy, Lineup
 from labkit.experiments.scores import Score, Scoreboard, score
 from labkit.experiments.source import check_data, open_source, require_source
+from labkit.experiments.what_if_model import ModelChoice
 from labkit.files import PathKind, expanded, kind_of, reason_of
 from labkit.lengths import generate
 from labkit.lengths.components import PowerLaw
 from labkit.lengths.histogram import LengthHistogram
 from labkit.lengths.validate import MAX_LENGTH
+from labkit.models.registry import Model
 
 #: The name of the data set that is generated from ``alpha``, ``sequences`` and ``longest``.
 GENERATED = "generated"
@@ -41,6 +44,8 @@ class Config:
         rows: sequences a batch in the strategies with fixed rows.
         max_length: truncation cap; None: no cap.
         length_multiple: what padded widths are rounded up to.
+        model: whose figures are modelled, a key of the table of models; None: lengths alone.
+        gpu: for which GPU, a name of the table of GPUs; None: launches and memory alone.
         strategy: the one that is exported.
     """
 
@@ -56,16 +61,25 @@ class Config:
     rows: int = DEFAULT_ROWS
     max_length: int | None = None
     length_multiple: int = 1
+    model: Model | None = None
+    gpu: str | None = None
     strategy: Strategy = Strategy.BUCKET_BUDGET
 
     def __post_init__(self) -> None:
         """Accept enums as their keys; refuse what no data could make right, before any is read.
 
         Raises:
-            PolicyError, LengthsError: a value out of its range; DataFileError: a preset that does not exist.
+            PolicyError, LengthsError: a value out of its range; DataFileError: a preset that does not exist;
+            GpuError: a GPU that is not in the table.
         """
         object.__setattr__(self, "edges_by", choice("edges_by", self.edges_by, EdgesBy))
         object.__setattr__(self, "strategy", choice("strategy", self.strategy, Strategy))
+        if self.model is not None:
+            object.__setattr__(self, "model", choice("model", self.model, Model))
+        if self.gpu is not None:
+            object.__setattr__(self, "gpu", gpu(self.gpu).name)
+            if self.model is None:
+                raise PolicyError(f"gpu {self.gpu} needs a model to run there: set model to one of {', '.join(Model)}.")
         for name in ("buckets", "token_budget", "rows", "sequences"):
             whole_number(name, getattr(self, name))
         for name in ("longest", "length_multiple", "max_length"):
@@ -94,6 +108,11 @@ class Config:
             max_length=self.max_length,
             length_multiple=self.length_multiple,
         )
+
+    @property
+    def choice(self) -> ModelChoice | None:
+        """The model and the GPU whose figures are added; None without a model."""
+        return None if self.model is None else ModelChoice(self.model, None if self.gpu is None else gpu(self.gpu))
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +168,7 @@ def run(config: Config) -> Result:
         LabkitError: data that cannot be read.
     """
     histogram = load(config)
-    return Result(config=config, histogram=histogram, board=score(histogram, config.lineup))
+    return Result(config=config, histogram=histogram, board=score(histogram, config.lineup, choice=config.choice))
 
 
 def save_tuned(histogram: LengthHistogram, chosen: Score, path: str | Path) -> Path:

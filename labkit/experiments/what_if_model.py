@@ -41,6 +41,7 @@ class ModelChoice:
 
     Raises:
         GpuError: the GPU lacks the precision.
+        PolicyError: a precision with casts between its ops, which are not traced.
     """
 
     model: Model
@@ -50,7 +51,12 @@ class ModelChoice:
     overheads: Overheads = ASSUMED
 
     def __post_init__(self) -> None:
-        """Refuse a precision that the GPU lacks before anything is modelled."""
+        """Refuse a precision that cannot be modelled before anything is."""
+        if self.precision not in (Precision.FLOAT32, Precision.TF32):
+            raise PolicyError(
+                f"precision {self.precision} is not modelled: the casts of mixed precision are not traced, choose "
+                "float32 or tf32."
+            )
         if self.gpu is not None:
             self.gpu.matmul_flops(self.precision)
 
@@ -110,7 +116,6 @@ def modelled(scored: WhatIf, histogram: LengthHistogram, choice: ModelChoice) ->
         mix,
         choice.gpu,
         padding_ratio=scored.padding_ratio,
-        peak=on_any.peak_bytes,
         is_graph=is_graph,
         precision=choice.precision,
         overheads=choice.overheads,
@@ -119,8 +124,8 @@ def modelled(scored: WhatIf, histogram: LengthHistogram, choice: ModelChoice) ->
         return Modelled(figures | _none(_NO_BATCHES), None, _NO_BATCHES)
     how = f"{choice.title}: roofline and launch overheads ({choice.overheads.source}); {mix.how}"
     parts = f"compute {on_gpu.compute_s:.3g} s, bandwidth {on_gpu.bandwidth_s:.3g} s, launch {on_gpu.launch_s:.3g} s"
-    found = _launched_figures(on_any, choice, mix.how, is_graph=is_graph, too_large=on_gpu.is_too_large)
-    return Modelled(found | _timed_figures(on_gpu, how), on_gpu.bound, f"the largest part of the time: {parts}; {how}")
+    why = f"the largest part of the time: {parts}; {how}"
+    return Modelled(figures | _timed_figures(on_gpu, how), on_gpu.bound, why)
 
 
 def refuse_if_none_fits(found: Iterable[Modelled]) -> None:
@@ -134,13 +139,11 @@ def refuse_if_none_fits(found: Iterable[Modelled]) -> None:
         raise PolicyError(str(refusals[0]))
 
 
-def _launched_figures(
-    found: Launched, choice: ModelChoice, how: str, *, is_graph: bool, too_large: bool = False
-) -> dict[str, Figure]:
+def _launched_figures(found: Launched, choice: ModelChoice, how: str, *, is_graph: bool) -> dict[str, Figure]:
     kernels = f"{choice.title}: kernels of PyTorch's CUDA backend, counted by op; {how}"
     launches = f"one graph replay a batch; {how}" if is_graph else f"one a kernel; {kernels}"
     memory = "tensors of a step on the largest batch, in blocks of 512 B; without scratch memory and CUDA context"
-    if too_large and choice.gpu is not None:
+    if choice.gpu is not None and found.peak_bytes > choice.gpu.memory_bytes:
         memory += f"; above the {format_bytes(choice.gpu.memory_bytes)} of {choice.gpu.name}"
     return {
         "launches": Figure(_whole(found.launches), "launches", Origin.MODELLED, launches),

@@ -17,7 +17,8 @@ from labkit.batching.strategies import Layout
 from labkit.errors import PolicyError
 from labkit.gpu.launch_config import LaunchConfig
 from labkit.layouts.batch_shapes import BatchShape, BatchShapes
-from labkit.layouts.features import UNNAMED, Feature, Samples, bits, read_samples
+from labkit.layouts.columns import read_batch
+from labkit.layouts.features import Samples
 from labkit.layouts.jagged_batch import JaggedBatch as JaggedBatch
 from labkit.layouts.packed_collate import PackedCollate
 from labkit.layouts.packed_rnn import PackedSequenceBatch, pack_jagged
@@ -79,29 +80,27 @@ class Collate:
         """
         if not len(samples):
             raise PolicyError("batch of 0 rows: no policy makes one. Use BucketBatchSampler with the same policy.")
-        read = read_samples(samples, self.sequences)
+        read = read_batch(samples, self.sequences)
         return read, self.shapes.of_batch(read.lengths)
 
     def _values(self, read: Samples, shape: BatchShape) -> Tensor | dict[str, Tensor]:
-        fields = {name: self._sequence(name, feature, shape) for name, feature in read.sequences.items()}
-        if not read.named:
-            return fields[UNNAMED]
-        return fields | {name: feature.stacked(shape.rows) for name, feature in read.fixed.items()}
-
-    def _sequence(self, name: str, feature: Feature, shape: BatchShape) -> Tensor:
-        kept = shape.kept.tolist()
-        if self.layout is Layout.PADDED:
-            return pad_feature(feature, kept, (shape.rows, shape.width), padding_value=self.padding_value, name=name)
-        return end_to_end(feature, kept)
+        if self.layout is not Layout.PADDED:
+            return end_to_end(read, shape)
+        spans, rectangle, fill = read.recent(shape.kept, shape.width), (shape.rows, shape.width), self.padding_value
+        padded = {
+            name: pad_feature(feature, spans, rectangle, padding_value=fill, name=name)
+            for name, feature in read.sequences.items()
+        }
+        return read.with_fixed(padded, shape.rows)
 
 
-def end_to_end(feature: Feature, kept: list[int]) -> Tensor:
-    """(T,) or (T, D): the most recent ``kept[b]`` events of each row. Cost: one allocation, one slice copy a row."""
-    values = torch.empty((sum(kept), *feature.tail), dtype=feature.dtype)
-    parts = [row[len(row) - n :] for row, n in zip(feature.rows, kept, strict=True) if n]
-    if parts:
-        np.concatenate(parts, out=bits(values), casting="unsafe")
-    return values
+def end_to_end(read: Samples, shape: BatchShape) -> Tensor | dict[str, Tensor]:
+    """(T,) or (T, D) of each sequence: the most recent events of each row; and the fields of a fixed size.
+
+    Cost: one allocation and one copy a field.
+    """
+    spans = read.recent(shape.kept)
+    return read.with_fixed({name: each.end_to_end(spans) for name, each in read.sequences.items()}, shape.rows)
 
 
 def collate(
@@ -147,7 +146,8 @@ def collate(
             called: a batch that the policy does not make.
         ShapeError: when called: samples that do not fit together.
 
-    Cost: of a call: one allocation a field, one slice copy a row and field.
+    Cost: of a call: one allocation a field, and one slice copy a row and field; of samples that come as
+        ``RaggedColumns``, as a ``RaggedDataset`` gives them, one gather a field and nothing a row.
     """
     chosen = _layout(policy, layout)
     if histogram is not None and not isinstance(histogram, LengthHistogram):

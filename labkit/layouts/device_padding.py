@@ -14,7 +14,6 @@ from labkit.batching.policy import BatchPolicy
 from labkit.batching.strategies import Layout
 from labkit.errors import PolicyError
 from labkit.layouts.collate import Collate, end_to_end
-from labkit.layouts.features import UNNAMED
 from labkit.layouts.packed_collate import PackedCollate
 from labkit.layouts.padded import PaddedBatch, fill_value, pad_rows, valid_slots
 
@@ -77,17 +76,13 @@ class UnpaddedCollate:
     def __call__(self, samples: Sequence[Any]) -> UnpaddedBatch:
         """Turn the samples of one batch into tensors, none of them padded."""
         read, shape = self.inner.planned(samples)
-        kept = shape.kept.tolist()
         for name, feature in read.sequences.items():
             fill_value(self.inner.padding_value, feature.dtype, name)
         offsets = np.zeros(shape.rows + 1, dtype=np.int64)
         np.cumsum(np.pad(shape.kept, (0, shape.rows - len(samples))), out=offsets[1:])
-        fields = {name: end_to_end(feature, kept) for name, feature in read.sequences.items()}
-        values: Tensor | dict[str, Tensor] = fields[UNNAMED] if not read.named else fields
-        if isinstance(values, dict):
-            values |= {name: feature.stacked(shape.rows) for name, feature in read.fixed.items()}
         names = tuple(read.sequences) if read.named else None
         fill = self.inner.padding_value
+        values = end_to_end(read, shape)
         return UnpaddedBatch(values, torch.from_numpy(offsets), len(samples), shape.width, names, fill)
 
 

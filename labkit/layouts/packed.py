@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from operator import attrgetter
 from typing import Any, NamedTuple, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
 from torch import Tensor
 
 from labkit.batching.pieces import PieceIndex
 from labkit.errors import ShapeError
+from labkit.layouts.columns import RaggedColumns
+from labkit.layouts.pieces import Pieces
+from labkit.layouts.pieces import PieceSample as PieceSample
 
 
 class MapDataset(Protocol):
@@ -17,22 +23,6 @@ class MapDataset(Protocol):
     def __getitem__(self, index: int, /) -> Any: ...
 
     def __len__(self) -> int: ...
-
-
-class PieceSample(NamedTuple):
-    """A sample of the data set, and which piece of it goes to which pack of the batch.
-
-    Attributes:
-        sample: of the data set, whole.
-        row: pack of the batch.
-        start: first event of the piece.
-        stop: the event after its last one.
-    """
-
-    sample: Any
-    row: int
-    start: int
-    stop: int
 
 
 class PackedDataset:
@@ -62,23 +52,41 @@ class PackedDataset:
         """
         return self.__getitems__([piece])[0]
 
-    def __getitems__(self, pieces: Sequence[PieceIndex]) -> list[PieceSample]:
+    def __getitems__(self, pieces: Sequence[PieceIndex]) -> Sequence[PieceSample]:
         """The samples of a batch; a sequence of which several pieces are in it is fetched once.
 
         Raises:
             ShapeError: a bare index, which says nothing of a pack.
         """
-        for piece in pieces:
-            if not isinstance(piece, PieceIndex):
-                raise ShapeError(
-                    f"PackedDataset takes the indices of BucketBatchSampler with a packed policy: got {piece!r} "
-                    f"({type(piece).__name__}). Other samplers and strategies take the data set itself."
-                )
-        numbers = list(dict.fromkeys(int(piece) for piece in pieces))
+        if set(map(type, pieces)) != {PieceIndex}:
+            _refuse_bare_indices(pieces)
+        numbers = list(dict.fromkeys(map(int, pieces)))
         many = getattr(self.dataset, "__getitems__", None)
         samples = many(numbers) if callable(many) else [self.dataset[number] for number in numbers]
+        if isinstance(samples, RaggedColumns):
+            return _as_columns(samples, numbers, pieces)
         found = dict(zip(numbers, samples, strict=True))
         return [PieceSample(found[int(piece)], piece.row, piece.start, piece.stop) for piece in pieces]
+
+
+def _refuse_bare_indices(pieces: Sequence[Any]) -> None:
+    for piece in pieces:
+        if not isinstance(piece, PieceIndex):
+            raise ShapeError(
+                f"PackedDataset takes the indices of BucketBatchSampler with a packed policy: got {piece!r} "
+                f"({type(piece).__name__}). Other samplers and strategies take the data set itself."
+            )
+
+
+def _as_columns(samples: RaggedColumns, numbers: list[int], pieces: Sequence[PieceIndex]) -> Pieces:
+    """The pieces, each with its own columns: a sequence in several pieces is several times in them, at no cost."""
+
+    def array(found: Iterable[int]) -> NDArray[np.int64]:
+        return np.fromiter(found, np.int64, len(pieces))
+
+    place = dict(zip(numbers, range(len(numbers)), strict=True))
+    bounds = (array(map(attrgetter(name), pieces)) for name in ("row", "start", "stop"))
+    return Pieces(samples.take(array(map(place.__getitem__, pieces))), *bounds)
 
 
 class PackedBatch(NamedTuple):

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from labkit.batching.fields import whole_number
@@ -15,6 +13,7 @@ from labkit.errors import ShapeError
 from labkit.jagged import Jagged
 from labkit.layouts.features import Feature, bits
 from labkit.layouts.segments import row_ids
+from labkit.layouts.spans import Spans
 
 
 class PaddedBatch(NamedTuple):
@@ -96,29 +95,24 @@ def pad_rows(values: Tensor, offsets: Tensor, shape: tuple[int, int], *, padding
     return cells.index_copy_(0, slots, values).view(rows, width, *values.shape[1:])
 
 
-def pad_feature(
-    feature: Feature, kept: Sequence[int], shape: tuple[int, int], *, padding_value: float, name: str
-) -> Tensor:
-    """Copy the most recent ``kept[b]`` events of each row b into a new (R, L) or (R, L, D) tensor.
+def pad_feature(feature: Feature, spans: Spans, shape: tuple[int, int], *, padding_value: float, name: str) -> Tensor:
+    """Copy the events of each row into a new (R, L) or (R, L, D) tensor.
 
     Args:
-        feature: B rows of one field.
-        kept: B numbers of events, each at most the row's own and at most L.
-        shape: (R, L), R >= B; what is not written is padding.
+        feature: one field.
+        spans: the events of each row, and their slots among all R * L.
+        shape: (R, L); what is not written is padding.
         padding_value: written to the padding slots.
         name: of the field, for the message.
 
     Raises:
         ShapeError: a padding value that the dtype cannot hold.
 
-    Cost: one allocation; one slice copy a row.
+    Cost: one allocation, and one copy of the events.
     """
     fill = fill_value(padding_value, feature.dtype, name)
     padded = torch.full((*shape, *feature.tail), fill, dtype=feature.dtype)
-    cells: NDArray[Any] = bits(padded)
-    for slots, row, n in zip(cells, feature.rows, kept, strict=False):
-        if n:
-            slots[:n] = row[len(row) - n :]
+    feature.copy_to(bits(padded.flatten(0, 1)), spans)
     return padded
 
 

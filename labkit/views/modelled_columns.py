@@ -104,5 +104,5 @@ def modelled_cell(found: Modelled | None, column: ModelledColumn, best: dict[str
     data = html.escape(str(found.bound)) if value is None else repr(value)
     return (
         f'<td data-figure="{column.name}" data-value="{data}" class="{kind}" title="{why}">'
-        f'{text}<sup class="{Origin.MODELLED}" title="{why}">{mark}</sup></td>'
+        f'{text}<sup class="{Origin.MODELLED}">{mark}</sup></td>'
     )

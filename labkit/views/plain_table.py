@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from dataclasses import dataclass
 
-from labkit.views.strategy_table import STYLE
+from labkit.views.table_style import STYLE
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,41 +13,10 @@ from labkit.experiments.what_if_model import ModelChoice
 from labkit.provenance import Origin
 from labkit.views.badges import BADGES as BADGES
 from labkit.views.columns import COLUMNS, Column
+from labkit.views.measured_columns import NOTHING, Measured
 from labkit.views.modelled_columns import best_of, modelled_cell, modelled_columns, modelled_text
 from labkit.views.pack_line import pack_line
-
-#: Style of every table of the lab.
-STYLE = """
-<style>
-/* JupyterLab lays tables of outputs out with fixed columns: names and bars would overlap */
-.labkit-table { border-collapse: collapse; table-layout: auto !important; width: 100%;
-  font-size: 12.5px; line-height: 1.25; font-variant-numeric: tabular-nums; color: var(--jp-ui-font-color1, inherit); }
-.labkit-table-box { overflow-x: auto; container-type: inline-size; }
-@container (max-width: 720px) {
-  .labkit-table { font-size: 11.5px; }
-  .labkit-table th, .labkit-table td { padding: 4px 3px; }
-  .labkit-table tbody th small { display: none !important; }
-}
-.labkit-table th, .labkit-table td { padding: 4px 6px; text-align: right; white-space: nowrap; background: none; }
-.labkit-table thead th { white-space: normal; vertical-align: bottom; font-weight: 600;
-  color: var(--jp-ui-font-color2, #666);  border-bottom: 1px solid var(--jp-border-color1, #bbb); cursor: help; }
-.labkit-table tbody tr { background: none !important;
-  border-bottom: 1px solid var(--jp-border-color3, rgba(127,127,127,.2)); }
-.labkit-table th:first-child { text-align: left; font-weight: 600; }
-.labkit-table tbody th small { display: block; font-weight: 400; white-space: normal; min-width: 132px;
-  color: var(--jp-ui-font-color2, #666); }
-.labkit-table td.error { text-align: left; white-space: normal; color: var(--jp-error-color1, #b32d00); }
-.labkit-table td.best { font-weight: 700; }
-.labkit-table td.loss { color: var(--jp-error-color1, #b32d00); font-weight: 700; }
-.labkit-table td.best::before { content: "▸ "; color: #009E73; }
-.labkit-table .bar {
-  background: linear-gradient(to right, rgba(230,159,0,.38) var(--share), transparent var(--share)); }
-.labkit-table sup { font-size: 9px; margin-left: 3px; padding: 0 3px; border-radius: 3px; cursor: help; line-height: 1;
-  color: var(--jp-ui-font-color2, #666); border: 1px solid var(--jp-border-color2, rgba(127,127,127,.45)); }
-.labkit-table sup.modelled { color: #B35C00; border-color: #E69F00; border-style: dashed; }
-.labkit-legend { font-size: 11px; color: var(--jp-ui-font-color2, #666); margin: 4px 0 0; }
-</style>
-"""
+from labkit.views.table_style import STYLE as STYLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,30 +26,80 @@ class StrategyTable:
     Attributes:
         scores: one a row, in the order to show.
         choice: the model and GPU whose figures the scores have; None: none was chosen.
+        measured: what ran on a device.
+        note: what is to be said of the modelled figures as long as there are none.
     """
 
     scores: tuple[Score, ...]
     choice: ModelChoice | None = None
+    measured: Measured = NOTHING
+    note: str = ""
 
     def _repr_html_(self) -> str:
         return self.html()
 
     def html(self, seq: int = 0) -> str:
         """The table as HTML; ``seq`` is echoed in ``data-seq``, so that a reader knows which request it answers."""
-        best, added = _best(self.scores), modelled_columns(self.choice)
+        best, added, measured = _best(self.scores), modelled_columns(self.choice), self.measured
         best_modelled = best_of(added, [s.modelled for s in self.scores if s.modelled is not None])
-        titles = [(c.header, c.tip) for c in COLUMNS] + [(c.header, c.tip) for c in added]
-        head = "".join(f'<th title="{html.escape(tip)}">{header}</th>' for header, tip in titles)
-        body = "".join(_row(s, best, [modelled_cell(s.modelled, c, best_modelled) for c in added]) for s in self.scores)
-        shown = {w.provenance[c.figure] for s in self.scores if (w := s.what_if) is not None for c in COLUMNS}
-        shown |= {Origin.MODELLED} if added else set()
-        legend = " &nbsp; ".join(
-            f'<sup class="{o}">{mark}</sup> {text}' for o, (mark, text) in BADGES.items() if o in shown
+        best_measured = measured.best()
+        body = "".join(
+            _row(
+                s,
+                best,
+                _begun([_classed(modelled_cell(s.modelled, c, best_modelled), c.header) for c in added]),
+                _begun(
+                    [
+                        _classed(cell, c.header)
+                        for cell, c in zip(measured.cells(s.strategy, best_measured), measured.columns, strict=True)
+                    ]
+                ),
+            )
+            for s in self.scores
         )
+        kind = "labkit-table wide" if added or measured.columns else "labkit-table"
+        is_widest = bool(added and measured.columns)
+        kind += " widest" if is_widest else ""
+        legend = f"{self._legend()} &nbsp; ▸ best of the column{_LEFT_OUT if is_widest else ''}"
         return (
-            f'{STYLE}<div class="labkit-table-box" data-seq="{seq}"><table class="labkit-table">'
-            f"<thead><tr><th>strategy</th>{head}</tr></thead><tbody>{body}</tbody></table>"
-            f'<p class="labkit-legend labkit-table">{legend} &nbsp; ▸ best of the column</p></div>'
+            f'{STYLE}<div class="labkit-table-box" data-seq="{seq}"><table class="{kind}">'
+            f"<thead>{self._groups()}<tr><th>strategy</th>{self._heads()}</tr></thead><tbody>{body}</tbody></table>"
+            f'<p class="labkit-legend labkit-table">{legend}</p></div>'
+        )
+
+    def _heads(self) -> str:
+        added, measured = modelled_columns(self.choice), self.measured.columns
+        titles = [(c.header, c.tip) for c in COLUMNS] + [(c.header, c.tip) for c in added]
+        titles += [(c.header, c.tip) for c in measured]
+        firsts = {len(COLUMNS), len(COLUMNS) + len(added)}
+        return "".join(
+            f'<th title="{html.escape(tip)}" class="{_kind(header, i in firsts)}">{header}</th>'
+            for i, (header, tip) in enumerate(titles)
+        )
+
+    def _groups(self) -> str:
+        """What the columns are of, where there are several kinds of them."""
+        added, measured = modelled_columns(self.choice), self.measured.columns
+        if not added and not measured:
+            return ""
+        found = f"<th></th>{_spanning([c.header for c in COLUMNS], 'these lengths')}"
+        if added and self.choice is not None:
+            text = html.escape(f"modelled: {self.choice.title}{self.note}")
+            found += _spanning([c.header for c in added], text)
+        if measured:
+            stale = "; <i>slanted: for earlier settings</i>" if self.measured.stale else ""
+            text = f"measured: {html.escape(self.measured.title)}{stale}"
+            found += _spanning([c.header for c in measured], text)
+        return f'<tr class="groups">{found}</tr>'
+
+    def _legend(self) -> str:
+        """The badges that are on the table, explained."""
+        shown = {w.provenance[c.figure] for s in self.scores if (w := s.what_if) is not None for c in COLUMNS}
+        shown |= {Origin.MODELLED} if modelled_columns(self.choice) else set()
+        for record in self.measured.records.values():
+            shown |= {record.provenance[c.figure] for c in self.measured.columns if c.figure in record.provenance}
+        return " &nbsp; ".join(
+            f'<sup class="{o}">{mark}</sup> {text}' for o, (mark, text) in BADGES.items() if o in shown
         )
 
     def __repr__(self) -> str:
@@ -104,9 +123,11 @@ class StrategyTable:
         return "\n".join([*lines, "~ modelled (an estimate or a bound); all other numbers are exact", *notes])
 
 
-def strategy_table(scores: Sequence[Score], choice: ModelChoice | None = None) -> StrategyTable:
+def strategy_table(
+    scores: Sequence[Score], choice: ModelChoice | None = None, measured: Measured = NOTHING, note: str = ""
+) -> StrategyTable:
     """Scores as a table for a notebook, a widget or a terminal; ``choice`` as the scores were made with."""
-    return StrategyTable(tuple(scores), choice)
+    return StrategyTable(tuple(scores), choice, measured, note)
 
 
 def _mark(w: WhatIf, column: Column) -> str:
@@ -124,18 +145,47 @@ def _best(scores: Sequence[Score]) -> dict[str, float]:
     return best
 
 
-def _row(score: Score, best: dict[str, float], modelled: Sequence[str] = ()) -> str:
+#: Columns that a window gives up first when exact, modelled and measured figures stand side by side.
+MINOR = ("shapes", "ghost rows", "kernels", "ops")
+_LEFT_OUT = f' <span class="left-out">&nbsp; in a wider window also: {", ".join(MINOR)}</span>'
+
+
+def _kind(header: str, is_first: bool) -> str:
+    return " ".join(name for name, on in (("first", is_first), ("minor", header in MINOR)) if on)
+
+
+def _classed(cell: str, header: str) -> str:
+    """A cell, marked where its column is one that can be left out."""
+    return cell.replace('class="', 'class="minor ', 1) if header in MINOR else cell
+
+
+def _spanning(headers: Sequence[str], text: str) -> str:
+    """The head of a group: it spans what is always there; each column that can be left out has a cell of its own."""
+    left_out = sum(header in MINOR for header in headers)
+    return (
+        f'<th colspan="{len(headers) - left_out}" scope="colgroup">{text}</th>' + '<th class="minor"></th>' * left_out
+    )
+
+
+def _begun(cells: list[str]) -> list[str]:
+    """Cells of a group, with a line before the first."""
+    return [cell.replace('class="', 'class="first ', 1) if i == 0 else cell for i, cell in enumerate(cells)]
+
+
+def _row(score: Score, best: dict[str, float], modelled: Sequence[str] = (), measured: Sequence[str] = ()) -> str:
     title = html.escape(STRATEGIES[score.strategy].title)
     packs = "" if score.what_if is None else pack_line(score.what_if, short=True) or ""
     why = "" if score.what_if is None else pack_line(score.what_if) or ""
     below = f'<small class="packs" title="{html.escape(why)}">{html.escape(packs)}</small>' if packs else ""
-    head = f"<th>{score.strategy}<small>{title}</small>{below}</th>"
+    head = f'<th scope="row" title="{title}">{score.strategy}<small>{title}</small>{below}</th>'
     if score.what_if is None:
         text = html.escape(score.error or "")
-        wide = len(COLUMNS) + len(modelled)
-        return f'<tr data-strategy="{score.strategy}">{head}<td class="error" colspan="{wide}">{text}</td></tr>'
-    cells = "".join(_cell(score.what_if, c, best) for c in COLUMNS)
-    return f'<tr data-strategy="{score.strategy}">{head}{cells}{"".join(modelled)}</tr>'
+        left_out = sum(c.header in MINOR for c in COLUMNS) + sum('class="minor' in cell for cell in modelled)
+        wide = len(COLUMNS) + len(modelled) - left_out
+        cells = f'<td class="error" colspan="{wide}">{text}</td>' + '<td class="minor"></td>' * left_out
+    else:
+        cells = "".join([*(_classed(_cell(score.what_if, c, best), c.header) for c in COLUMNS), *modelled])
+    return f'<tr data-strategy="{score.strategy}">{head}{cells}{"".join(measured)}</tr>'
 
 
 def _cell(w: WhatIf, column: Column, best: dict[str, float]) -> str:

@@ -21,8 +21,8 @@ def summary(result: Result) -> Summary:
 
 
 def table(result: Result) -> StrategyTable:
-    """All strategies."""
-    return StrategyTable(result.board.scores)
+    """All strategies, with the figures of the model where one is chosen."""
+    return StrategyTable(result.board.scores, result.board.choice)
 
 
 def lengths_figure(result: Result) -> NotebookFigure:

@@ -56,10 +56,11 @@ class DataControls(W.VBox):
         self._generated = W.VBox([self.alpha, self.sequences, self.longest])
         super().__init__([self.source, self._file, self._generated])
         self._show_fields()
+        self._taking = False
         self.source.observe(self._on_source, "value")
         self.open_button.on_click(lambda _: self._changed())
         for control in (self.alpha, self.sequences, self.longest):
-            control.observe(lambda _: self._changed(), "value")
+            control.observe(lambda _: None if self._taking else self._changed(), "value")
 
     @property
     def config(self) -> Config:
@@ -75,6 +76,16 @@ class DataControls(W.VBox):
             longest=self.longest.value,
         )
 
+    def take(self, config: Config) -> None:
+        """Show which data a config names; no callback follows."""
+        self._taking = True
+        try:
+            self.source.value = _FILE if config.lengths_file is not None else config.preset
+            self.path.value, self.user.value = config.lengths_file or "", config.user_column or ""
+            self.alpha.value, self.sequences.value, self.longest.value = config.alpha, config.sequences, config.longest
+        finally:
+            self._taking = False
+
     @property
     def title(self) -> str:
         """What to call the data set."""
@@ -82,7 +93,7 @@ class DataControls(W.VBox):
 
     def _on_source(self, change: Any) -> None:
         self._show_fields()
-        if change["new"] != _FILE:  # a file is opened by its button, once the path is there
+        if change["new"] != _FILE and not self._taking:  # a file is opened by its button, once the path is there
             self._changed()
 
     def _show_fields(self) -> None:

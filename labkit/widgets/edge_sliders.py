@@ -10,6 +10,7 @@ import ipywidgets as W
 
 from labkit.experiments.lineup import EdgesBy
 from labkit.widgets.log_int import LABEL, LogInt
+from labkit.widgets.section import Section
 
 #: Rows are made once and hidden when not needed, so that the number of widgets never changes.
 MAX_BUCKETS = 16
@@ -55,7 +56,8 @@ class EdgeSliders(W.VBox):
         self._rows = [
             LogInt(f"edge {i + 1}", 1, 1, max(2, longest), note="", label_width="54px") for i in range(MAX_BUCKETS)
         ]
-        super().__init__([self.buckets, buttons, *self._rows])
+        self.numbers = Section("edges as numbers", self._rows, is_open=False)
+        super().__init__([self.buckets, buttons, self.numbers])
         self.buckets.observe(self._count_changed, "value")
         self.optimal.on_click(lambda _: self._find(EdgesBy.OPTIMAL))
         self.quantile.on_click(lambda _: self._find(EdgesBy.QUANTILE))
@@ -77,6 +79,16 @@ class EdgeSliders(W.VBox):
             finally:
                 self._showing = False
             self.edges = tuple(edges)
+
+    def restore(self, buckets: int, edges: Sequence[int], edges_by: EdgesBy | None) -> None:
+        """Bring back how edges were found, or those that were set by hand (None). No callback follows."""
+        with self._lock:
+            self._showing = True
+            try:
+                self.buckets.value = min(buckets, MAX_BUCKETS)
+            finally:
+                self._showing = False
+            self.edges, self.edges_by = tuple(edges), edges_by
 
     def take(self, edges: Sequence[int]) -> None:
         """Take edges that were set by hand elsewhere; ``show`` brings them into sight. No callback follows."""

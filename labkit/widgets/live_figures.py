@@ -44,3 +44,4 @@ class LiveFigures:
             marks.x, marks.y = points["x"], points["y"]
             marks.text, marks.hovertext = points["text"], points["hover"]
             marks.marker.size, marks.marker.symbol = points["size"], points["symbol"]
+            self.pareto.layout.xaxis.title.text = points["title"]

@@ -94,6 +94,20 @@ class PolicyControls(W.VBox):
         finally:
             self._taking = False
 
+    def take(self, lineup: Lineup) -> None:
+        """Take all settings of a lineup; no callback follows."""
+        self.take_cap(lineup.max_length)
+        self._taking = True
+        try:
+            self.has_capacity.value = lineup.capacity is not None
+            if lineup.capacity is not None:
+                self.capacity.value = lineup.capacity
+            for name in ("token_budget", "rows", "length_multiple", "row_multiple"):
+                getattr(self, name).value = getattr(lineup, name)
+            self.overflow.value, self.oversize.value = str(lineup.overflow), str(lineup.oversize)
+        finally:
+            self._taking = False
+
     def fit(self, histogram: LengthHistogram) -> None:
         """Let the cap end at the longest length of other data, and the capacity at some packs of it."""
         self.cap.set_range(1, max(2, histogram.max))

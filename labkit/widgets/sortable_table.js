@@ -3,7 +3,7 @@
 function sorted(box, sort) {
   const table = box.querySelector("table");
   if (!table) return;
-  const heads = [...table.querySelectorAll("thead th")];
+  const heads = [...table.querySelectorAll("thead tr:last-child th")]; // above them may be what groups of columns are of
   heads.forEach((head, column) => {
     const is = sort && sort.column === column;
     head.setAttribute("aria-sort", is ? (sort.down ? "descending" : "ascending") : "none");
@@ -11,10 +11,14 @@ function sorted(box, sort) {
     head.style.cursor = "pointer";
   });
   if (!sort) return;
+  const cellAt = (row, column) => {
+    let at = 0; // an error takes the place of several cells
+    return [...row.cells].find((cell) => (at += cell.colSpan) > column);
+  };
   const value = (row) => {
-    const cell = row.children[sort.column];
-    const number = Number(cell?.dataset.value ?? NaN);
-    return sort.column === 0 ? row.dataset.strategy : number;
+    if (sort.column === 0) return row.dataset.strategy;
+    const text = cellAt(row, sort.column)?.dataset.value;
+    return text === undefined || Number.isNaN(Number(text)) ? text ?? NaN : Number(text);
   };
   const body = table.tBodies[0];
   const rows = [...body.rows].map((row, index) => ({ row, index, value: value(row) }));
@@ -32,13 +36,13 @@ function render({ model, el }) {
   el.append(box);
   let sort = null; // {column, down}
   const show = () => {
-    const parts = model.get("base").split(/(?=<)/); // as sortable_table.py splits it
+    const parts = model.get("base").split(/([<";])/); // as sortable_table.py splits it
     for (const [number, text] of Object.entries(model.get("patch"))) parts[number] = text;
     box.innerHTML = parts.join("");
     sorted(box, sort);
   };
   const ask = (event) => {
-    const head = event.target.closest("thead th");
+    const head = event.target.closest("thead tr:last-child th");
     if (!head || (event.type === "keydown" && event.key !== "Enter" && event.key !== " ")) return;
     event.preventDefault();
     const column = head.cellIndex;

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import logging
 import threading
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,24 +12,30 @@ import ipywidgets as W
 from labkit.batching.edges import Edges
 from labkit.batching.strategies import Strategy
 from labkit.errors import LabkitError
+from labkit.experiments.background_traces import BackgroundTraces
 from labkit.experiments.lineup import Lineup
 from labkit.experiments.optimum import OptimumCache
 from labkit.experiments.scores import Scoreboard, score
 from labkit.experiments.tune_buckets import Config, load, save_tuned
+from labkit.experiments.what_if_model import ModelChoice
 from labkit.lengths.histogram import LengthHistogram
 from labkit.views.dataset_summary import Summary
 from labkit.views.strategy_table import strategy_table
 from labkit.widgets.data_controls import DataControls
 from labkit.widgets.edge_editor import EdgeEditor
 from labkit.widgets.edge_sliders import MAX_BUCKETS, EdgeSliders
+from labkit.widgets.explained import explained
 from labkit.widgets.export_box import ExportBox
-from labkit.widgets.fit_width import FitWidth
+from labkit.widgets.gauge_strip import GaugeStrip
 from labkit.widgets.live_figures import LiveFigures
+from labkit.widgets.measuring import Measuring, Shown
+from labkit.widgets.model_controls import ModelControls
 from labkit.widgets.newest_wins import NewestWins
+from labkit.widgets.panel_layout import LIVE, bucket_notes, columns, parts_of
 from labkit.widgets.policy_controls import PolicyControls
+from labkit.widgets.section import Section
+from labkit.widgets.shelf import Kept, Shelf
 from labkit.widgets.sortable_table import SortableTable
-
-_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +46,7 @@ class _Request:
     editor_seq: int
     histogram: LengthHistogram
     lineup: Lineup
+    choice: ModelChoice | None
 
 
 class TuningPanel(W.VBox):
@@ -80,13 +86,19 @@ class TuningPanel(W.VBox):
         self.data = DataControls(config, self._load)
         self.settings = PolicyControls(config.lineup, self._histogram.max, self._enqueue)
         self.edges = EdgeSliders(config.buckets, self._histogram.max, config.edges_by, self._enqueue)
+        self.models = ModelControls(config.choice, self._enqueue)
+        self._traces = BackgroundTraces(self._enqueue)
+        self.measuring = Measuring(self._shown, self._enqueue)
         self.export = ExportBox(config.strategy, out, self._export)
+        self.shelf = Shelf(config.strategy, self._now, self._restore)
+        self._loaded = config, self.data.title  # what the histogram is of
         self.summary = W.HTML(Summary(self._histogram, self.data.title)._repr_html_())
         self.message = W.HTML()
         self.message.add_class("labkit-message")
         self.table = SortableTable()
         self.editor = EdgeEditor(self._histogram, (max(1, self._histogram.max),), self._edited, most=MAX_BUCKETS)
         self.figures = LiveFigures()
+        self.gauges = GaugeStrip()
         super().__init__([self.summary, self._columns()])
         self.add_class("labkit-panel")
         if config.buckets > MAX_BUCKETS:
@@ -97,30 +109,20 @@ class TuningPanel(W.VBox):
         self.wait()
 
     def _columns(self) -> W.HBox:
-        left = W.VBox(
-            [
-                self.data,
-                _heading("Bucket edges"),
-                self.edges,
-                _heading("Batches"),
-                self.settings,
-                _heading("Export"),
-                self.export,
-            ],
-            layout={"flex": "0 0 376px", "padding": "0 14px 0 0"},
-        )
-        for figure in (self.figures.curve, self.figures.pareto):
-            figure.layout.autosize = True
-        halves = [
-            W.VBox([figure], layout={"flex": "1 1 300px", "min_width": "0"})
-            for figure in (self.figures.curve, self.figures.pareto)
+        controls = [
+            self.data,
+            Section("Bucket edges", [self.edges]),
+            Section("Batches", [self.settings]),
+            Section("Model and GPU", [self.models]),
+            Section("Measure on this machine", [self.measuring.controls]),
+            Section("Keep and compare", [self.shelf]),
+            Section("Export", [self.export]),
         ]
-        figures = W.HBox(halves, layout={"flex_flow": "row wrap", "width": "100%"})
-        right = W.VBox(
-            [FitWidth(), self.editor, self.message, self.table, figures],
-            layout={"flex": "1 1 260px", "min_width": "0"},
-        )
-        return W.HBox([left, right], layout={"flex_flow": "row wrap", "width": "100%"})
+        message = W.HBox([W.HTML(LIVE), self.message], layout={"min_height": "0"})
+        figures = [self.figures.curve, self.figures.pareto]
+        for figure in figures:
+            figure.layout.autosize = True
+        return columns(controls, [self.editor, message, self.table, self.gauges], figures)
 
     def wait(self, timeout: float = 30.0) -> bool:
         """Block until everything asked for is computed and drawn; False when the time is up."""
@@ -129,8 +131,21 @@ class TuningPanel(W.VBox):
     def close(self) -> None:
         """Stop the worker and remove the panel with everything in it. Safe to call twice."""
         self._worker.close()
-        for part in _parts(self):
+        self.measuring.close()
+        self.gauges.close()
+        for part in parts_of(self):
             W.Widget.close(part)
+
+    def _shown(self) -> Shown:
+        with self._lock:
+            board, answered = self.board, self._answered
+        return Shown(board.scores, answered.histogram, None if answered.choice is None else answered.choice.model)
+
+    def _now(self) -> Kept:
+        with self._lock:
+            board, answered, (config, title) = self.board, self._answered, self._loaded
+        by_hand = answered.lineup.bucket_edges is not None
+        return Kept(config, title, answered.histogram, answered.lineup, by_hand, answered.choice, board)
 
     # -- callbacks: read the controls, enqueue --------------------------------------------------------------------
 
@@ -144,7 +159,8 @@ class TuningPanel(W.VBox):
                 edges_by=self.edges.edges_by or self.settings.lineup.edges_by,
                 bucket_edges=self.edges.edges if by_hand else None,
             )
-            self._worker.submit(_Request(self._seq, self.editor.seq, self._histogram, lineup))
+            choice = self.models.choice
+            self._worker.submit(_Request(self._seq, self.editor.seq, self._histogram, lineup, choice))
 
     def _edited(self) -> None:
         """Edges, and perhaps the cap, moved on the histogram: the twins follow when the hand rests."""
@@ -162,12 +178,18 @@ class TuningPanel(W.VBox):
         strategy, path = self.export.strategy, self.export.path
         self._worker.call(lambda: self._export_now(strategy, path))
 
+    def _restore(self, kept: Kept) -> None:
+        self._worker.call(lambda: self._restore_now(kept))
+
     # -- the worker: compute, write the outputs -------------------------------------------------------------------
 
     def _answer(self, request: _Request) -> None:
         """Edges, scores, table: quick, on the path of a moving slider."""
-        board = score(request.histogram, request.lineup)
-        self.board, self._answered = board, request
+        choice = request.choice
+        is_traced = choice is not None and self._traces.ready(choice)
+        board = score(request.histogram, request.lineup, choice=choice if is_traced else None)
+        with self._lock:
+            self.board, self._answered = board, request
         with self._lock:
             computed = board.edges if request.lineup.bucket_edges is None else None
             if computed is not None and request.seq == self._seq:  # never move an edge under the user's hand
@@ -175,12 +197,19 @@ class TuningPanel(W.VBox):
         self._optimum = self._best(request, board)
         edges = None if board.edges is None else board.edges.edges
         self.editor.answer(request.editor_seq, request.lineup, edges=edges, optimum=self._optimum)
-        self.table.value = strategy_table(board.scores).html(request.seq)
+        note = "" if choice is None or is_traced else self._tracing(choice)
+        measured = self.measuring.measured(self._shown())
+        self.table.value = strategy_table(board.scores, choice, measured, note).html(request.seq)
         self.export.say("")  # what was saved is not what is shown any more
         if self._data_problem:
             self._say(self._data_problem, error=True)
         else:
             self._say(board.edges.note if board.edges is not None else None)
+
+    def _tracing(self, choice: ModelChoice) -> str:
+        """What to say of a model that has no figures yet, or never will have."""
+        failed = self._traces.failure(choice)
+        return ": tracing …" if failed is None else f": {explained(failed)}"
 
     def _best(self, request: _Request, board: Scoreboard) -> Edges | None:
         """The optimum for as many edges as are in use; None where there are none."""
@@ -192,8 +221,9 @@ class TuningPanel(W.VBox):
         with self._lock:
             if self._answered.seq == self._seq:
                 self.edges.show(self.edges.edges, self._histogram.max)
-        self.edges.annotate(_notes(self.board, self._answered.histogram))
+        self.edges.annotate(bucket_notes(self.board, self._answered.histogram))
         self.figures.draw(self.board, self._optimum)
+        self.shelf.show()
 
     def _load_now(self, config: Config, title: str) -> None:
         self._say(f"loading {title} …")
@@ -205,11 +235,30 @@ class TuningPanel(W.VBox):
             return
         self._data_problem = ""
         with self._lock:
-            self._histogram = histogram
+            self._histogram, self._loaded = histogram, (config, title)
             self.editor.show_histogram(histogram)
             self.edges.edges_by = self.edges.edges_by or config.edges_by  # edges set by hand belong to the old data
             self.settings.fit(histogram)
             self.summary.value = Summary(histogram, title)._repr_html_()
+            self._enqueue()
+
+    def _restore_now(self, kept: Kept) -> None:
+        """Bring all controls back, and the lengths."""
+        lineup, edges = kept.lineup, kept.board.edges
+        with self._lock:
+            self._data_problem = ""
+            self._loaded = kept.data, kept.title
+            self.data.take(kept.data)
+            if kept.histogram is not self._histogram:
+                self._histogram = kept.histogram
+                self.editor.show_histogram(kept.histogram)
+                self.summary.value = Summary(kept.histogram, kept.title)._repr_html_()
+                self.settings.fit(kept.histogram)
+            self.settings.take(lineup)
+            self.models.take(kept.choice)
+            by_hand = kept.by_hand and edges is not None
+            shown = edges.edges if edges is not None else self.edges.edges
+            self.edges.restore(lineup.buckets, shown, None if by_hand else lineup.edges_by)
             self._enqueue()
 
     def _export_now(self, strategy: Strategy, path: str) -> None:
@@ -217,45 +266,13 @@ class TuningPanel(W.VBox):
         try:
             saved = save_tuned(self._answered.histogram, self.board[strategy], path)
         except Exception as error:
-            self.export.say(_explained(error), error=True)
+            self.export.say(explained(error), error=True)
         else:
             self.export.say(f"Saved {saved}: load it with labkit.TunedConfig.load(path)")
 
     def _fail(self, error: Exception) -> None:
-        self._say(_explained(error), error=True)
+        self._say(explained(error), error=True)
 
     def _say(self, text: str | None, *, error: bool = False) -> None:
         color = "var(--jp-error-color1, #b32d00)" if error else "var(--jp-ui-font-color2, #666)"
         self.message.value = f'<span style="color:{color}">{html.escape(text)}</span>' if text else ""
-
-
-def _explained(error: Exception) -> str:
-    """What to show of an error: our own say it all; one that was not foreseen goes to the log as well."""
-    if isinstance(error, LabkitError):
-        return str(error)
-    _log.error("the panel's worker failed", exc_info=error)
-    return f"unexpected {type(error).__name__}: {error}"
-
-
-def _parts(widget: W.Widget) -> list[W.Widget]:
-    """A widget and everything that belongs to it: children, layouts, styles."""
-    found = [widget]
-    for name in ("children", "layout", "style"):
-        value = getattr(widget, name, None)
-        for part in value if isinstance(value, (tuple, list)) else (value,):
-            if isinstance(part, W.Widget):
-                found += _parts(part)
-    return found
-
-
-def _heading(text: str) -> W.HTML:
-    return W.HTML(f'<b style="display:block;margin:8px 0 2px;border-bottom:1px solid rgba(127,127,127,.3)">{text}</b>')
-
-
-def _notes(board: Scoreboard, histogram: LengthHistogram) -> list[str]:
-    """Behind each edge: the bucket's share of the sequences and its own padding."""
-    return [
-        f'<span style="font-size:11px;opacity:.75;white-space:nowrap" title="share of the sequences; padding of this '
-        f'bucket">{g.sequences / histogram.sequences:.0%} · {g.padding_ratio:.0%} pad</span>'
-        for g in board.groups
-    ]

@@ -47,7 +47,7 @@ def by_labkit(rows: Sequence[Any]) -> tuple[Tensor, Tensor]:
     read = read_samples(rows, None)
     width = int(read.lengths.max())
     feature, shape = read.sequences[UNNAMED], (len(rows), width)
-    padded = pad_feature(feature, read.lengths.tolist(), shape, padding_value=0, name=UNNAMED)
+    padded = pad_feature(feature, read.recent(read.lengths, width), shape, padding_value=0, name=UNNAMED)
     return padded, valid_slots(torch.from_numpy(read.lengths), width)
 
 

@@ -233,15 +233,29 @@ def test_every_bar_of_the_lab_is_there_once() -> None:
         "padding-arrays": (1, None),
         "padding-tensors": (2, None),
         "padding-offsets": (1, None),
+        "loader-padded": (15, None),
+        "loader-jagged": (20, None),
+        "loader-packed": (4, None),
+        "loader-long": (1.5, None),
         "din-buckets": (0.5, None),
         "din-jagged": (0.5, None),
         "din-nested": (1, None),
+        "cost-exact": (0, "misfits"),
+        "cost-peak": (0, "bytes"),
+        "cost-move": (5e-3, "s"),
         "event-log": (1.2, None),
         "sampler": (0.02, None),
         "import": (2, None),
         "notebook": (60, "s"),
     }
-    assert {b.name for b in BENCHMARKS if b.bar.least} == {"din-buckets", "din-jagged"}
+    assert {b.name for b in BENCHMARKS if b.bar.least} == {
+        "din-buckets",
+        "din-jagged",
+        "loader-padded",
+        "loader-jagged",
+        "loader-packed",
+        "loader-long",
+    }
 
 
 def test_a_missing_notebook_is_a_failure_and_no_skip(

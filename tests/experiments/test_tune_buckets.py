@@ -8,8 +8,9 @@ import pytest
 
 from labkit.batching.plan import plan_epoch
 from labkit.config import TunedConfig
-from labkit.errors import DataFileError, LabkitError, PolicyError
+from labkit.errors import DataFileError, GpuError, LabkitError, PolicyError
 from labkit.experiments.tune_buckets import GENERATED, Config, load, run, save_tuned
+from labkit.models.registry import Model
 from labkit.views.tune_buckets import save_report, summary, table
 
 
@@ -143,3 +144,15 @@ def test_an_export_into_what_is_no_folder_is_one_line(tmp_path, monkeypatch):
     assert refused(tmp_path / "new" / "x.json") == f"cannot make folder '{tmp_path}/new': Permission denied."
     monkeypatch.setattr(Path, "stat", refuse)
     assert refused("s/new/x.json") == "cannot write to 's': Permission denied."
+
+
+def test_a_model_and_a_gpu_are_checked_at_once_and_their_figures_are_in_the_table() -> None:
+    config = Config(model="din", gpu="nvidia h100")
+    assert (config.model, config.gpu) == (Model.DIN, "H100")
+    assert "busy" in repr(table(run(config)))
+    with pytest.raises(PolicyError, match="model 'dim' does not exist: use one of din, sasrec, gru4rec, pooled, ctr"):
+        Config(model="dim")
+    with pytest.raises(GpuError, match=r"GPU 'H1000' is not in the table: use one of V100-16, .*, B200"):
+        Config(model="din", gpu="H1000")
+    with pytest.raises(PolicyError, match="gpu H100 needs a model to run there: set model to one of din"):
+        Config(gpu="H100")

@@ -13,7 +13,7 @@ import pytest
 
 from labkit.batching.plan import plan_epoch
 from labkit.config import TunedConfig
-from labkit.errors import NotebookError
+from labkit.errors import LabkitError, NotebookError
 from labkit.nbrun import run_notebook
 
 NOTEBOOK = Path(__file__).resolve().parents[2] / "notebooks" / "01_tune_buckets.ipynb"
@@ -92,3 +92,29 @@ def test_a_misspelt_parameter_fails_before_anything_is_written(tmp_path: Path) -
     with pytest.raises(NotebookError, match="bucket"):
         run_notebook(NOTEBOOK, {"bucket": 3}, tmp_path / "out")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"model": "dim"}, "model 'dim' does not exist: use one of din, sasrec, gru4rec, pooled, ctr"),
+        ({"model": "din", "gpu": "H1000"}, "GPU 'H1000' is not in the table: use one of V100-16"),
+        ({"gpu": "H100"}, "gpu H100 needs a model to run there"),
+    ],
+    ids=["model", "gpu", "gpu without a model"],
+)
+def test_a_model_or_gpu_that_is_not_there_fails_before_the_kernel_starts(
+    tmp_path: Path, given: dict[str, str], message: str
+) -> None:
+    with pytest.raises(LabkitError, match=message):
+        run_notebook(NOTEBOOK, given, tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_model_and_a_gpu_add_their_modelled_columns_to_the_table(tmp_path: Path) -> None:
+    run_notebook(NOTEBOOK, {"model": "pooled", "gpu": "L4"}, tmp_path / "out")
+    text = (tmp_path / "out" / NOTEBOOK.name).read_text()
+    assert "modelled: pooled, training on L4, float32" in text
+    page = (tmp_path / "out" / "strategies.html").read_text()
+    assert 'data-figure="time_s"' in page
+    assert 'data-figure="bound"' in page

@@ -1,4 +1,4 @@
-"""One JupyterLab and one Chromium for all browser tests; a fresh page and a fresh copy of the notebook for each."""
+"""One JupyterLab and one Chromium for all browser tests; one page for all tests of a file."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
 
 from tests.ui.jupyter import CHROMIUM_ARGS, ROOT, JupyterLab, open_notebook, run_all
 
@@ -46,44 +46,42 @@ def watched_page(browser: Browser, name: str) -> Iterator[Page]:
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(f"{error.message}\n{error.stack}"))
     yield page
-    SHOTS.mkdir(exist_ok=True)
-    page.screenshot(path=SHOTS / f"{name}.png")
+    shot(page, name)
     page.close()
     assert errors == [], "the page raised errors"
 
 
-@pytest.fixture
-def page(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Page]:
-    with watched_page(browser, request.node.name) as page:
-        yield page
-
-
-@pytest.fixture
-def panel_page(page: Page, lab: JupyterLab, workspace: Path, request: pytest.FixtureRequest) -> Iterator[Page]:
-    """The tuning notebook, all cells run, its panel in sight; its kernel is shut down afterwards."""
-    _open_panel(page, lab, workspace, request.node.name)
-    yield page
-    lab.shut_down_kernels()
+def shot(page: Page, name: str) -> None:
+    """Keep a screenshot."""
+    SHOTS.mkdir(exist_ok=True)
+    page.screenshot(path=SHOTS / f"{name}.png")
 
 
 @pytest.fixture(scope="module")
 def shared_panel_page(
     browser: Browser, lab: JupyterLab, workspace: Path, request: pytest.FixtureRequest
 ) -> Iterator[Page]:
-    """The same, opened once for all tests of a file that leave it as they found it."""
+    """The tuning notebook, all cells run, its panel in sight, once for all tests of a file."""
     name = request.module.__name__.rsplit(".", 1)[-1]
     with watched_page(browser, name) as page:
-        _open_panel(page, lab, workspace, name)
+        open_panel(page, lab, workspace, name)
         yield page
     lab.shut_down_kernels()
 
 
-def _open_panel(page: Page, lab: JupyterLab, workspace: Path, name: str) -> None:
+def open_panel(page: Page, lab: JupyterLab, workspace: Path, name: str) -> Locator:
+    """Open a fresh copy of the notebook, run it, bring its panel into sight."""
     folder = workspace / name / "notebooks"
     folder.mkdir(parents=True)
     shutil.copy(ROOT / "notebooks" / NOTEBOOK, folder)
     open_notebook(page, lab, f"{folder.relative_to(workspace)}/{NOTEBOOK}")
     run_all(page)
+    return in_sight(page)
+
+
+def in_sight(page: Page) -> Locator:
+    """Scroll the panel to the top, and wait until its editor is drawn."""
     panel = page.locator(".labkit-panel")
     panel.evaluate("e => e.scrollIntoView({block: 'start'})")
     expect(panel.locator(".labkit-editor .bar").first).to_be_visible(timeout=30_000)
+    return panel

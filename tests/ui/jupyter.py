@@ -42,7 +42,13 @@ FOLDERS = (
 class JupyterLab:
     """A server on a free port of 127.0.0.1 with its own folders, so that nothing of the user's is read or changed."""
 
-    def __init__(self, folder: Path, *, kernel_environment: dict[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        kernel_environment: dict[str, str] | None = None,
+        settings: dict[str, dict[str, Any]] | None = None,
+    ) -> None:
         self.token = secrets.token_hex(16)
         self.port = _free_port()
         self._home = Path(tempfile.mkdtemp(prefix="labkit-ui-"))
@@ -51,6 +57,11 @@ class JupyterLab:
         for name in FOLDERS:
             (self._home / name.lower()).mkdir()
             environment[name] = str(self._home / name.lower())
+        for plugin, values in (settings or {}).items():
+            package, name = plugin.split(":")
+            place = self._home / "jupyterlab_settings_dir" / package
+            place.mkdir(parents=True, exist_ok=True)
+            (place / f"{name}.jupyterlab-settings").write_text(json.dumps(values))
         flags = [
             "--no-browser", "--allow-root", "--ip=127.0.0.1", f"--port={self.port}", "--ServerApp.port_retries=0",
             f"--IdentityProvider.token={self.token}", f"--ServerApp.root_dir={folder}", "--LabApp.news_url=None",

@@ -9,32 +9,19 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from labkit.config import TunedConfig
+from tests.ui.conftest import shot
 from tests.ui.jupyter import cell_value, expect_changed
+from tests.ui.panel import edge_row, padding, reset, type_edge, value
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
 
 
-def padding(panel: Locator, strategy: str = "bucket_budget") -> Locator:
-    return cell_value(panel, strategy, "padding_ratio")
-
-
-def value(cell: Locator) -> float:
-    return float(cell.get_attribute("data-value") or "nan")
-
-
-def edge_row(panel: Locator, number: int) -> Locator:
-    return panel.locator(".widget-hbox", has=panel.page.get_by_text(f"edge {number}", exact=True)).last
-
-
-def type_edge(panel: Locator, number: int, edge: int) -> None:
-    field = edge_row(panel, number).locator("input[type=number]")
-    field.fill(str(edge))
-    field.press("Enter")
-
-
 @pytest.fixture
-def panel(panel_page: Page) -> Locator:
-    return panel_page.locator(".labkit-panel")
+def panel(shared_panel_page: Page) -> Locator:
+    """The panel as it opens; one page serves all tests."""
+    found = shared_panel_page.locator(".labkit-panel")
+    reset(found)
+    return found
 
 
 def test_newcomer_moves_an_edge_goes_back_to_the_optimum_and_exports(panel: Locator, workspace: Path) -> None:
@@ -61,9 +48,9 @@ def test_newcomer_moves_an_edge_goes_back_to_the_optimum_and_exports(panel: Loca
     expect(edge_row(panel, 3).locator("input[type=number]")).to_have_value("112", timeout=20_000)
     expect(padding(panel)).to_have_attribute("data-value", before, timeout=20_000)
 
-    panel.get_by_role("button", name="Export").click()
+    panel.get_by_role("button", name="Export").last.click()
     expect(panel.locator(".labkit-answer")).to_contain_text("Saved", timeout=20_000)
-    saved = next(workspace.glob("test_newcomer*/results/tuned.json"))
+    saved = next(workspace.glob("test_tuning_panel/results/tuned.json"))
     tuned = TunedConfig.load(saved)
     assert tuned.batch_policy.bucket_edges == (35, 66, 112, 168, 236, 307, 414, 737)
     assert json.loads(saved.read_text())["figures"]["padding_ratio"]["value"] == float(before)
@@ -93,10 +80,38 @@ def test_other_data_and_a_file_that_is_not_there(panel: Locator) -> None:
     expect(panel.locator(".labkit-message")).to_contain_text("nowhere.csv", timeout=20_000)
 
 
+def test_what_is_kept_is_compared_and_brought_back(panel: Locator) -> None:
+    panel.get_by_role("button", name="Keep A", exact=True).click()
+    compared = panel.locator(".labkit-compared tr[data-row='slots'] td")
+    expect(compared).to_have_text(["122 ke", "122 ke", "="], timeout=20_000)
+    type_edge(panel, 3, 140)
+    expect(compared.nth(2)).to_have_text("+1.8 %", timeout=20_000)
+    panel.get_by_role("button", name="Restore A", exact=True).click()
+    expect(compared.nth(2)).to_have_text("=", timeout=20_000)
+    expect(edge_row(panel, 3).locator("input[type=number]")).to_have_value("112", timeout=20_000)
+
+
+def test_two_hundred_moves_leave_as_many_widgets_as_before(panel: Locator) -> None:
+    page, editor = panel.page, panel.locator(".labkit-editor")
+    count = "() => document.querySelectorAll('.jupyter-widgets').length"
+    handle = editor.locator(".handle.edge").first
+    handle.focus()
+    page.keyboard.press("ArrowRight")
+    expect(handle).to_have_attribute("aria-valuenow", "36")
+    before = page.evaluate(count)
+    assert before > 50
+    for i in range(200):
+        page.keyboard.press("ArrowLeft" if i % 2 else "ArrowRight")
+    expect(handle).to_have_attribute("aria-valuenow", "36")
+    sought = editor.locator(".padding").get_attribute("data-value") or ""
+    expect(padding(panel, "bucket_rows")).to_have_attribute("data-value", sought, timeout=20_000)
+    assert page.evaluate(count) == before
+
+
 def test_figures_fill_their_cell_in_light_and_dark(panel: Locator) -> None:
     page = panel.page
     plot = panel.locator(".labkit-editor svg")
-    table = panel.locator(".labkit-table-box")
+    table = panel.locator(".labkit-table-box").last
     for theme in ("JupyterLab Dark", "JupyterLab Light"):
         page.locator(".lm-MenuBar-item", has_text="Settings").first.click()
         page.locator(".lm-Menu-itemLabel", has_text="Theme").first.hover()
@@ -111,3 +126,4 @@ def test_figures_fill_their_cell_in_light_and_dark(panel: Locator) -> None:
         )
         light = [sum(int(float(x)) for x in c[c.index("(") + 1 : c.index(")")].split(",")[:3]) / 3 for c in seen]
         assert abs(light[0] - light[1]) > 100
+        shot(page, f"panel-{theme.split()[1].lower()}")
