@@ -17,7 +17,7 @@ import threading
 from contextlib import suppress
 from typing import Any
 
-from labkit import errors
+import labkit.errors as known_errors
 from labkit.errors import KernelLaunchError, LabkitError
 from labkit.experiments.kernel_counts import counts_as_json, counts_from_json
 from labkit.experiments.kernel_job import KernelAnswer, KernelJob, Told, proof_from_json, run_job
@@ -96,7 +96,7 @@ class KernelRun:
             if "stage" in said:
                 told(said["stage"], said["done"], said["of"])
             elif "error" in said:
-                raise getattr(errors, said["kind"], LabkitError)(said["error"])
+                raise getattr(known_errors, said["kind"], LabkitError)(said["error"])
             else:
                 proof, counts = said["proof"], said["counts"]
                 return KernelAnswer(

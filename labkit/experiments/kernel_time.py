@@ -80,20 +80,21 @@ class KernelTime:
         }
 
 
-def time_kernel(workload: Workload, gpu: Gpu, folder: Path | None = None) -> KernelTime:
+def time_kernel(workload: Workload, gpu: Gpu, folder: Path | None = None, *, measure: bool = True) -> KernelTime:
     """Time the shipped kernels of an op on the GPU at hand; without one the time is null and the floor is there.
 
     Args:
         workload: the batch.
         gpu: whose bandwidth sets the floor.
         folder: of recorded runs; None: those that labkit brings.
+        measure: on the GPU at hand; False leaves that to the button.
 
     Raises:
         DataFileError: a recorded run that is none.
 
     Cost: a second of the GPU, and compiling the kernels once; nothing without one.
     """
-    time_s, spread_s, device = _measured(workload)
+    time_s, spread_s, device = _measured(workload, measure)
     moved, reason = workload.floor_bytes, f"{workload.op} reads and writes each array once, at the data sheet's speed"
     return KernelTime(
         call=CALLS[workload.op],
@@ -128,11 +129,14 @@ def recorded_times(op: str, folder: Path | None = None) -> tuple[RecordedTime, .
     return ()
 
 
-def _measured(workload: Workload) -> tuple[Figure, Figure, str | None]:
+def _measured(workload: Workload, measure: bool) -> tuple[Figure, Figure, str | None]:
     import torch
 
     if not torch.cuda.is_available():
         missing = Figure(None, "s", None, "torch finds no CUDA device here: `labkit doctor` says why")
+        return missing, missing, None
+    if not measure:
+        missing = Figure(None, "s", None, "not measured yet on these lengths: press Time")
         return missing, missing, None
     device = torch.device("cuda", torch.cuda.current_device())
     try:

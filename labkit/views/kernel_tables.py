@@ -35,7 +35,8 @@ def counts_table(counts: KernelCounts) -> PlainTable:
         ("rows", "sequences", "events", "requests", "lanes of 32", "sectors / ideal", "bank passes / least"),
         tuple(_part(part) for part in counts.parts),
         "modelled: requests of warps, counted on a CPU in lockstep on a sample of your lengths; "
-        "the ratios are to the same words side by side, and to what the bytes need: 1.00 is perfect",
+        "the ratios are to the same words side by side, and to what the bytes need: 1.00 is perfect. "
+        "The CPU's compiler may split an access to shared memory that NVRTC keeps whole: passes are an upper bound",
     )
 
 

@@ -87,6 +87,8 @@ class KernelLab(W.VBox):
             self.editor.texts = config.source_texts()
         self._wire()
         self._show_lengths(config, histogram)
+        if result is not None:
+            self.results.show_time(result.time)
         if result is not None and result.answer is not None:
             self._show(result.answer)
         elif result is not None and result.problem:
@@ -178,13 +180,14 @@ class KernelLab(W.VBox):
         self._histogram, self._loaded = histogram, config
         launch = launch_config(histogram, config.dim, config.counted_rows)
         self.results.show_regimes(histogram, regime_shares(histogram, launch.thresholds))
-        self._time()
+        self._time(measure=False)
 
-    def _time(self) -> None:
+    def _time(self, *, measure: bool = True) -> None:
         config, histogram = self._loaded, self._histogram
         rows = sampled_rows(histogram.values, histogram.counts, config.timed_rows)
         launch = launch_config(histogram, config.dim, config.timed_rows)
-        self.results.show_time(time_kernel(Workload(config.op, rows, config.dim, launch), gpu(config.gpu)))
+        workload = Workload(config.op, rows, config.dim, launch)
+        self.results.show_time(time_kernel(workload, gpu(config.gpu), measure=measure))
 
     def _work(self, task: _Task) -> None:
         run = self._run

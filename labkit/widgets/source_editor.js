@@ -38,7 +38,9 @@ function render({ model, el }) {
   const parts = build(el);
   const { root, area, ink, gutter } = parts;
   let texts = { ...model.get("texts") };
-  let shown = Object.keys(texts)[0] ?? "";
+  // what a kernel calls is often in a header, and so are its requests: the first file with bars is opened
+  const linesOf = (file) => model.get("figures").filter((f) => f.file === file).length;
+  let shown = Object.keys(texts).find(linesOf) ?? Object.keys(texts)[0] ?? "";
   let timer = 0;
   let lines = 0;
 
@@ -73,7 +75,10 @@ function render({ model, el }) {
 
   const draw = () => {
     const text = texts[shown] ?? "";
-    if (area.value !== text) area.value = text;
+    if (area.value !== text) {
+      area.value = text;
+      area.setSelectionRange(0, 0);
+    }
     ink.innerHTML = coloured(text);
     const many = text.split("\n").length;
     const widest = text.split("\n").reduce((most, line) => Math.max(most, line.length), 0);
@@ -140,8 +145,8 @@ function render({ model, el }) {
       tab.setAttribute("role", "tab");
       tab.setAttribute("aria-selected", String(file === shown));
       const wrong = marksOf(file).length;
-      tab.textContent = `${file}${texts[file] === shipped[file] ? "" : " •"}${wrong ? ` (${wrong} ✗)` : ""}`;
-      tab.title = texts[file] === shipped[file] ? "as shipped" : "changed";
+      tab.textContent = `${file}${texts[file] === shipped[file] ? "" : " •"}${wrong ? ` (${wrong} ✗)` : ""}${linesOf(file) ? " ▮" : ""}`;
+      tab.title = `${texts[file] === shipped[file] ? "as shipped" : "changed"}, ${linesOf(file)} lines with requests`;
       tab.addEventListener("click", () => open(file));
       return tab;
     }));
@@ -253,8 +258,14 @@ function render({ model, el }) {
   model.on("change:checked", draw);
   drawFound();
   draw();
-  requestAnimationFrame(showBars);
+  const laidOut = new ResizeObserver(() => {
+    if (!parts.pane.clientHeight) return;
+    laidOut.disconnect();
+    showBars();
+  });
+  laidOut.observe(parts.pane);
   return () => {
+    laidOut.disconnect();
     if (timer) send();
     model.off("change:texts", onTexts);
     model.off("change:shipped", draw);

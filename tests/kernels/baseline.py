@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from labkit.gpu.catalog import kernel_folder
 from labkit.gpu.launch_config import LaunchConfig
 from labkit.gpu.nvrtc import compile_source
 from labkit.gpu.ops.bin_rows import bin_rows
@@ -32,17 +33,8 @@ ROWS, DIM = 192, 64
 REAL = ("cdnow", "household-lines", "basket-items", "ml-100k")
 ZIPF = "zipf-1.2"
 
-#: What segmented kernels are measured against: each thread pools a sequence by itself. One feature; for D of them the
-#: same lanes do the same loop D times, so its use of lanes is that of any D.
-THREAD_PER_SEQUENCE = """extern "C" __global__ void pool(float* __restrict__ out, const float* __restrict__ values,
-                                  const long long* __restrict__ offsets, int rows) {
-  const int row = blockIdx.x * blockDim.x + threadIdx.x;
-  if (row >= rows) return;
-  float sum = 0.f;
-  for (long long event = offsets[row]; event < offsets[row + 1]; ++event) sum += values[event];
-  out[row] = sum;
-}
-"""
+#: What segmented kernels are measured against: each thread pools a sequence by itself.
+THREAD_PER_SEQUENCE = kernel_folder() / "compared" / "thread_per_sequence.cu"
 
 
 def zipf(alpha: float = 1.2, longest: int = 4096) -> LengthHistogram:
@@ -90,7 +82,8 @@ def pooled(lengths: NDArray[np.int64], config: LaunchConfig) -> Tally:
 
 def by_thread(lengths: NDArray[np.int64]) -> Tally:
     """Counts of the same sum, a thread a sequence."""
-    kernel = parse(compile_source(THREAD_PER_SEQUENCE, "thread_per_sequence.cu", arch=ARCH).ptx)["pool"]
+    source = THREAD_PER_SEQUENCE.read_text(encoding="utf-8")
+    kernel = parse(compile_source(source, THREAD_PER_SEQUENCE.name, arch=ARCH).ptx)["thread_per_sequence"]
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     values, out = np.ones(int(offsets[-1]), np.float32), np.zeros(len(lengths), np.float32)
     args = [out, values, offsets, np.int32(len(lengths))]
