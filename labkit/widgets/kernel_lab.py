@@ -20,6 +20,7 @@ from labkit.experiments.kernel_workload import Workload, sampled_rows
 from labkit.experiments.regime_shares import regime_shares
 from labkit.lengths.histogram import LengthHistogram
 from labkit.views.kernel_proof import PROOF_STYLE, verdict
+from labkit.widgets.closing import parts_of
 from labkit.widgets.kernel_controls import KernelControls
 from labkit.widgets.kernel_results import KernelResults
 from labkit.widgets.newest_wins import NewestWins
@@ -127,9 +128,8 @@ class KernelLab(W.VBox):
         self.cancel()
         self._quick.close()
         self._checks.close()
-        for part in (self.editor, self.results, self.controls, self.message):
-            part.close()
-        super().close()
+        for part in parts_of(self):
+            W.Widget.close(part)
 
     # -- callbacks: read the controls, enqueue --------------------------------------------------------------------
 

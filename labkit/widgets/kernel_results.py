@@ -13,6 +13,7 @@ from labkit.lengths.histogram import LengthHistogram
 from labkit.views import palette
 from labkit.views.kernel_tables import counts_table, resources_table, time_table
 from labkit.views.regime_figure import regime_figure
+from labkit.widgets.closing import parts_of
 from labkit.widgets.fit_width import FitWidth
 
 
@@ -54,7 +55,8 @@ class KernelResults(W.VBox):
         figure._config = {**(figure._config or {}), **palette.PLOT_CONFIG, "responsive": True}
         old, self._figure.children = self._figure.children, (figure,)
         for widget in old:
-            widget.close()
+            for part in parts_of(widget):
+                part.close()
 
     def show_proof(self, proof: Proof) -> None:
         """The table of registers."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from ipywidgets.widgets.widget import _instances
 
 from labkit.errors import MissingPackageError
 from labkit.experiments.kernel_child import KernelRun
@@ -111,8 +112,14 @@ def test_a_file_that_is_not_there_is_said_and_the_panel_lives(lab: KernelLab) ->
     assert lab.results.thresholds == (32, 64, 1024)
 
 
-def test_a_closed_panel_is_replaced(lab: KernelLab) -> None:
-    other = KernelLab(Config(op="bin_rows", preset="cdnow", timed_rows=100), replaces=lab)
-    assert lab.comm is None
-    other.close()
-    other.close()
+def test_a_panel_that_is_replaced_leaves_nothing_behind() -> None:
+    config = Config(op="bin_rows", preset="cdnow", counted_rows=40, timed_rows=100)
+    before = set(_instances)
+    first = KernelLab(config)
+    first.controls.data.source.value = "ml-100k"  # another figure
+    assert first.wait()
+    second = KernelLab(config, replaces=first)
+    assert first.comm is None
+    second.close()
+    second.close()
+    assert set(_instances) == before
