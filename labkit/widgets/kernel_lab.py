@@ -20,10 +20,10 @@ from labkit.experiments.kernel_workload import Workload, sampled_rows
 from labkit.experiments.regime_shares import regime_shares
 from labkit.lengths.histogram import LengthHistogram
 from labkit.views.kernel_proof import PROOF_STYLE, verdict
-from labkit.widgets.closing import parts_of
 from labkit.widgets.kernel_controls import KernelControls
 from labkit.widgets.kernel_results import KernelResults
 from labkit.widgets.newest_wins import NewestWins
+from labkit.widgets.panel_layout import parts_of
 from labkit.widgets.source_editor import SourceEditor
 
 _log = logging.getLogger(__name__)

@@ -13,8 +13,8 @@ from labkit.lengths.histogram import LengthHistogram
 from labkit.views import palette
 from labkit.views.kernel_tables import counts_table, resources_table, time_table
 from labkit.views.regime_figure import regime_figure
-from labkit.widgets.closing import parts_of
 from labkit.widgets.fit_width import FitWidth
+from labkit.widgets.panel_layout import parts_of
 
 
 class KernelResults(W.VBox):
