@@ -54,6 +54,10 @@ def test_policies_and_histograms_need_numpy_alone(module: str) -> None:
     assert loaded_by(module) == set()
 
 
+def test_the_panel_opens_without_torch() -> None:
+    assert loaded_by("labkit.widgets.tuning_panel", ("torch", "ipywidgets")) == {"ipywidgets"}
+
+
 def test_every_public_name_can_be_looked_up() -> None:
     assert {name for name in dir(labkit) if getattr(labkit, name, None) is None} == set()
 

@@ -84,8 +84,7 @@ def measure(
     The events are made up; the lengths are yours. A tuned JSON is measured with its settings. Strategies that the model
     does not take say why.
     """
-    from labkit.experiments.execution import Execution
-    from labkit.experiments.histories import DEFAULT_SEQUENCES
+    from labkit.experiments.execution import DEFAULT_SEQUENCES, Execution
     from labkit.files import check_target
     from labkit.views.measure_text import measure_text
 

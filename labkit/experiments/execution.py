@@ -12,6 +12,9 @@ from labkit.errors import PolicyError
 from labkit.units import shown
 
 MOST_WORKERS = 1024
+#: Sequences that are made up at most, unless more are asked for; a larger histogram is sampled down to them. It is here
+#: and not beside their makers, which load torch.
+DEFAULT_SEQUENCES = 20_000
 
 
 class Amp(StrEnum):

@@ -17,9 +17,6 @@ from labkit.lengths.histogram import LengthHistogram
 from labkit.lengths.validate import checked_lengths
 from labkit.models.registry import FieldSpec, ModelSpec
 
-#: Sequences that are made up at most, unless more are asked for; a larger histogram is sampled down to them.
-DEFAULT_SEQUENCES = 20_000
-
 
 @dataclass(frozen=True, eq=False)
 class Histories:

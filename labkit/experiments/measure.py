@@ -18,8 +18,8 @@ from labkit.bench.observers.utilization_gpu import GPU_FIGURES
 from labkit.bench.record import Record
 from labkit.errors import PolicyError
 from labkit.experiments.device_choice import open_device
-from labkit.experiments.execution import Amp, Execution
-from labkit.experiments.histories import DEFAULT_SEQUENCES, Histories, from_fields, sampled_lengths, synthetic
+from labkit.experiments.execution import DEFAULT_SEQUENCES, Amp, Execution
+from labkit.experiments.histories import Histories, from_fields, sampled_lengths, synthetic
 from labkit.experiments.measure_run import StrategyRun
 from labkit.lengths.histogram import LengthHistogram
 from labkit.models.base import RaggedModel

@@ -10,8 +10,7 @@ from labkit.batching.fields import whole_number
 from labkit.batching.policy import BatchPolicy
 from labkit.bench.record import Record
 from labkit.errors import LabkitError, PolicyError
-from labkit.experiments.execution import Execution
-from labkit.experiments.histories import DEFAULT_SEQUENCES
+from labkit.experiments.execution import DEFAULT_SEQUENCES, Execution
 from labkit.lengths.histogram import LengthHistogram
 from labkit.models.registry import Model, check_layout, model_spec
 

@@ -7,8 +7,7 @@ from typing import Any
 
 from labkit.batching.policy import BatchPolicy
 from labkit.batching.strategies import Strategy
-from labkit.experiments.execution import Execution
-from labkit.experiments.histories import DEFAULT_SEQUENCES
+from labkit.experiments.execution import DEFAULT_SEQUENCES, Execution
 from labkit.experiments.measure_job import Job
 from labkit.experiments.what_if_run import run
 from labkit.lengths.histogram import LengthHistogram

@@ -81,7 +81,7 @@ class Measuring:
         stale = frozenset(
             key
             for key, (record, job) in alike.items()
-            if job.histogram is not now.histogram
+            if job.histogram != now.histogram
             or now.model not in (None, job.model)
             or (policy := policies.get(key)) is None
             or policy.to_dict() != dict(record.policy)

@@ -95,3 +95,13 @@ def test_cancel_keeps_what_there_is_and_closing_ends_the_child(panel) -> None:
     panel.close()
     assert child is not None
     assert not psutil.pid_exists(child)
+
+
+def test_the_same_lengths_read_again_are_not_other_lengths(panel) -> None:
+    measure(panel, Strategy.PAD_MAX)
+    panel.data.source.value = "cdnow"
+    assert panel.wait()
+    assert "stale" in cell(panel, "pad_max", "events_per_s")[1]
+    panel.data.source.value = "ml-100k"
+    assert panel.wait()
+    assert "stale" not in cell(panel, "pad_max", "events_per_s")[1]
