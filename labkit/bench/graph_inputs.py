@@ -5,7 +5,7 @@ A batch is a tensor, or a named tuple, dataclass, dict, tuple or list of batches
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any, TypeVar
 
@@ -15,7 +15,7 @@ from torch import Tensor
 B = TypeVar("B")
 
 
-def shape_key(batch: Any, device: torch.device, unread: Collection[str] = ()) -> Hashable:
+def shape_key(batch: Any, device: torch.device) -> Hashable:
     """What a graph has fixed for good: equal keys can be replayed by one graph.
 
     Of a tensor on the device: shape and dtype. All else is baked in with its value: plain values, and tensors
@@ -24,7 +24,6 @@ def shape_key(batch: Any, device: torch.device, unread: Collection[str] = ()) ->
     Args:
         batch: a batch.
         device: of the graph.
-        unread: names of plain fields that the step does not read, so that their values need not be equal.
 
     Raises:
         TypeError: something in the batch that cannot be compared.
@@ -41,8 +40,7 @@ def shape_key(batch: Any, device: torch.device, unread: Collection[str] = ()) ->
                 f"graphs cannot tell batches apart by a {type(batch).__name__}: use tensors and plain values"
             )
         return (type(batch), batch)
-    read = {name: part for name, part in parts.items() if isinstance(part, Tensor) or name not in unread}
-    return (type(batch), *((name, shape_key(part, device, unread)) for name, part in read.items()))
+    return (type(batch), *((name, shape_key(part, device)) for name, part in parts.items()))
 
 
 def static_copy(batch: B, device: torch.device) -> B:
@@ -60,13 +58,6 @@ def copy_into(static: Any, batch: Any, device: torch.device) -> None:
     given = _parts(batch) or {}
     for name, part in (_parts(static) or {}).items():
         copy_into(part, given[name], device)
-
-
-def elements(batch: Any) -> int:
-    """Elements of all tensors of a batch."""
-    if isinstance(batch, Tensor):
-        return batch.numel()
-    return sum(elements(part) for part in (_parts(batch) or {}).values())
 
 
 def _parts(batch: Any) -> Mapping[Any, Any] | None:

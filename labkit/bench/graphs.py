@@ -7,14 +7,14 @@ batch -> key of its shape -> captured?  yes: copy into the static inputs, replay
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 import torch
 from torch import Tensor
 
-from labkit.bench.graph_inputs import copy_into, elements, shape_key, static_copy
+from labkit.bench.graph_inputs import copy_into, shape_key, static_copy
 from labkit.errors import DeviceError
 from labkit.provenance import Figure, Origin
 
@@ -86,7 +86,6 @@ class GraphedSteps(Generic[B, R]):
         on_first_sight: bool = True,
         warm_ups: int = WARM_UPS,
         state: State | None = None,
-        unread: Collection[str] = (),
     ) -> None:
         """Wrap a step.
 
@@ -100,7 +99,6 @@ class GraphedSteps(Generic[B, R]):
             warm_ups: steps before a capture, at least 1.
             state: names the tensors that a step changes (``training_state``): put back after the warm-up, as if it had
                 not been.
-            unread: fields of a batch that the step does not read, such as ``rows``.
         """
         if warm_ups < 1:
             raise ValueError(
@@ -108,17 +106,20 @@ class GraphedSteps(Generic[B, R]):
             )
         self._step, self._backend, self._state = step, backend, state
         self._most, self._on_first_sight, self._warm_up_steps = most, on_first_sight, warm_ups
-        self._unread = frozenset(unread)
         self._graphs: dict[Hashable, _Captured[B, R]] = {}
         self.captures = self.replays = self.fallbacks = self.warm_ups = 0
 
     def prepare(self, batches: Iterable[B]) -> None:
-        """Capture the shapes of these batches, the largest first: the others then fit into its memory.
+        """Capture the shapes of these batches, each before the next one is asked for.
+
+        Args:
+            batches: the largest first: the others then fit into its memory.
 
         Raises:
             DeviceError: the step cannot be captured.
+            OutOfMemoryError: memory is out at the batch that was asked for last.
         """
-        for batch in sorted(batches, key=elements, reverse=True):
+        for batch in batches:
             key = self._key(batch)
             if key not in self._graphs and self._has_room():
                 self._capture(key, batch)
@@ -152,28 +153,48 @@ class GraphedSteps(Generic[B, R]):
         return {name: Figure(count, "1", Origin.MEASURED) for name, count in counts.items()}
 
     def _key(self, batch: B) -> Hashable:
-        return shape_key(batch, self._backend.device, self._unread)
+        return shape_key(batch, self._backend.device)
 
     def _has_room(self) -> bool:
         return self.captures < self._most
 
     def _capture(self, key: Hashable, batch: B) -> None:
         inputs = static_copy(batch, self._backend.device)
-        before = {name: tensor.detach().clone() for name, tensor in self._state().items()} if self._state else {}
+        before = _on_host(self._state()) if self._state else {}
         self._backend.warm_up(lambda: self._step(inputs), self._warm_up_steps)
         self.warm_ups += self._warm_up_steps
-        try:
-            graph, output = self._backend.capture(lambda: self._step(inputs))
-        except RuntimeError as error:
-            first = (str(error).strip().splitlines() or ["no reason given"])[0]
-            raise DeviceError(
-                f"this step cannot be captured as a graph: {first}. A step must neither wait for the device (item, "
-                "tolist, nonzero, a copy to the host) nor depend on values; leave graphs off for it."
-            ) from error
+        graph, output = self._recorded(inputs)
         if self._state:
             _put_back(self._state(), before)
         self._graphs[key] = _Captured(graph, inputs, output)
         self.captures += 1
+
+    def _recorded(self, inputs: B) -> tuple[Graph, R]:
+        causes: list[RuntimeError] = []
+
+        def step() -> R:
+            try:
+                return self._step(inputs)
+            except RuntimeError as error:
+                causes.append(error)  # the end of the capture then raises an error of its own, which says less
+                raise
+
+        try:
+            return self._backend.capture(step)
+        except RuntimeError as error:
+            cause = causes[0] if causes else error
+            if isinstance(cause, torch.OutOfMemoryError):
+                raise cause from None
+            first = (str(cause).strip().splitlines() or ["no reason given"])[0]
+            raise DeviceError(
+                f"this step cannot be captured as a graph: {first}. A step must neither wait for the device (item, "
+                "tolist, nonzero, a copy to the host) nor depend on values; leave graphs off for it."
+            ) from cause
+
+
+def _on_host(state: Mapping[Hashable, Tensor]) -> dict[Hashable, Tensor]:
+    """Copies in host memory: on the device they would count in its peak, as if the model were there twice."""
+    return {name: tensor.detach().to("cpu", copy=True) for name, tensor in state.items()}
 
 
 @torch.no_grad()

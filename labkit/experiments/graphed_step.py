@@ -51,10 +51,10 @@ def with_rows_as_tensor(batch: Any) -> Any:
 
 
 def one_of_each_shape(plan: EpochPlan) -> list[int]:
-    """The first batch of every (rows, width)."""
+    """The first batch of every (rows, width), that with the most slots first: graphs share memory, the largest's."""
     shapes = np.stack([plan.rows, plan.padded_lengths])
-    _, first = np.unique(shapes, axis=1, return_index=True)
-    chosen: list[int] = first.tolist()
+    unique, first = np.unique(shapes, axis=1, return_index=True)
+    chosen: list[int] = first[np.argsort(-unique.prod(axis=0), kind="stable")].tolist()
     return chosen
 
 

@@ -19,7 +19,9 @@ HOST_READS = {"aten._local_scalar_dense.default", "aten.nonzero.default", "aten.
 
 
 class Tape(TorchDispatchMode):
-    """The ops of one capture, in order."""
+    """The ops of one capture, in order; ``recording`` while there is one."""
+
+    recording = False
 
     def __init__(self) -> None:
         super().__init__()
@@ -61,5 +63,9 @@ class TapeBackend:
     def capture(self, call: Callable[[], R]) -> tuple[Tape, R]:
         self.log.append("capture")
         tape = Tape()
-        with tape:
-            return tape, call()
+        Tape.recording = True
+        try:
+            with tape:
+                return tape, call()
+        finally:
+            Tape.recording = False

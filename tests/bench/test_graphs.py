@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from labkit.bench.graph_backend import CudaGraphs
 from labkit.bench.graph_inputs import copy_into
 from labkit.bench.graphs import GraphedSteps
 from labkit.bench.training_state import check_capturable, training_state, training_step
 from labkit.errors import DeviceError
-from tests.bench.tape import TapeBackend
+from tests.bench.tape import Tape, TapeBackend
+
+R = TypeVar("R")
 
 
 class Batch(NamedTuple):
@@ -96,15 +99,21 @@ def test_shapes_beyond_the_limit_fall_back_and_are_counted() -> None:
     }
 
 
-def test_prepared_shapes_are_captured_from_large_to_small_and_no_others() -> None:
+def test_prepared_shapes_are_captured_one_by_one_and_no_others() -> None:
     seen: list[tuple[int, ...]] = []
+
+    def given() -> Iterator[Batch]:
+        yield batch(4, 9, 0)
+        assert seen == [(4, 9)] * 2  # no batch is asked for before the one before it is captured
+        yield batch(2, 5, 0)
+        yield batch(2, 5, 1)
 
     def step(given: Batch) -> Tensor:
         seen.append(tuple(given.values["item"].shape))
         return given.values["label"] * 2
 
     graphed = GraphedSteps(step, TapeBackend(), on_first_sight=False, warm_ups=1)
-    graphed.prepare([batch(2, 5, 0), batch(4, 9, 0), batch(2, 5, 1)])
+    graphed.prepare(given())
     assert seen == [(4, 9)] * 2 + [(2, 5)] * 2
     graphed(batch(3, 3, 0))
     graphed(batch(4, 9, 1))
@@ -121,11 +130,6 @@ def test_what_the_step_reads_on_the_host_is_part_of_the_shape() -> None:
     assert graphed(one).item() == one.values["label"].sum().item()
     assert graphed(two).item() == two.values["label"][:2].sum().item()
     assert graphed.captures == 2
-
-    unread = GraphedSteps(lambda given: given.values["label"].sum(), TapeBackend(), unread=["rows"])
-    unread(one)
-    unread(two)
-    assert unread.captures == 1
 
 
 def test_a_batch_that_cannot_be_told_apart_is_refused() -> None:
@@ -171,6 +175,52 @@ def test_a_step_that_waits_for_the_device_cannot_be_captured() -> None:
 
     with pytest.raises(DeviceError, match=r"operation not permitted when stream is capturing: .* leave graphs off"):
         GraphedSteps(step, TapeBackend())(batch(3, 5, 0))
+
+
+@pytest.mark.parametrize(
+    ("error", "raised"),
+    [
+        (torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB"), torch.OutOfMemoryError),
+        (RuntimeError("CUDA error: operation not permitted when stream is capturing"), DeviceError),
+    ],
+)
+def test_what_a_step_raises_is_told_and_not_what_the_end_of_its_capture_says(
+    error: RuntimeError, raised: type[Exception]
+) -> None:
+    # like torch.cuda.graph, whose end of a capture raises anew when the step has failed
+    class Ending(TapeBackend):
+        def capture(self, call: Callable[[], R]) -> tuple[Tape, R]:
+            try:
+                return super().capture(call)
+            finally:
+                raise RuntimeError("operation failed due to a previous error during capture")
+
+    steps = iter([None] * 3)
+
+    def step(given: Batch) -> None:
+        if next(steps, error) is error:
+            raise error
+
+    with pytest.raises(raised, match=str(error)):
+        GraphedSteps(step, Ending())(batch(3, 5, 0))
+
+
+def test_what_is_put_back_after_the_warm_up_is_kept_on_the_host() -> None:
+    # on the device it would count in the peak: the whole model once more
+    class Copies(TorchDispatchMode):
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            made.append((str(func), (kwargs or {}).get("device")))
+            return func(*args, **(kwargs or {}))
+
+    made: list[tuple[str, Any]] = []
+    weight = torch.zeros(3)
+    graphed = GraphedSteps(lambda given: None, TapeBackend(), state=lambda: {"weight": weight})
+    with Copies():
+        graphed({"rows": 3})
+    assert [op for op in made if op[0] != "aten.detach.default"] == [
+        ("aten._to_copy.default", torch.device("cpu")),
+        ("aten.copy_.default", None),
+    ]
 
 
 def test_a_capture_without_warm_up_is_refused() -> None:

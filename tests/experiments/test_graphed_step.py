@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
 from labkit.batching.plan import plan_epoch
 from labkit.batching.policy import BatchPolicy
 from labkit.experiments import measure_run
 from labkit.experiments.graphed_step import one_of_each_shape
 from labkit.experiments.measure import measure
-from tests.bench.tape import TapeBackend
+from labkit.layouts.batch import Batch
+from labkit.models.base import Loss
+from labkit.models.din import Din
+from tests.bench.tape import Tape, TapeBackend
 
 LENGTHS = np.array([1, 2, 3, 30, 1, 2, 5, 8, 4] * 7)
 POLICY = BatchPolicy("bucket_graph", bucket_edges=(5, 30), token_budget=120)
@@ -21,6 +25,30 @@ def test_one_batch_of_each_shape_is_chosen() -> None:
     chosen = one_of_each_shape(plan)
     shapes = [(int(plan.rows[i]), int(plan.padded_lengths[i])) for i in chosen]
     assert len(shapes) == len(set(shapes)) == plan.shapes == 2
+
+
+def test_shapes_are_chosen_from_the_most_slots_to_the_fewest() -> None:
+    plan = plan_epoch(LENGTHS, BatchPolicy("bucket_graph", bucket_edges=(2, 5, 8, 30), token_budget=120))
+    slots = [int(plan.rows[i] * plan.padded_lengths[i]) for i in one_of_each_shape(plan)]
+    assert slots == sorted(slots, reverse=True)
+    assert len(set(slots)) > 1
+
+
+class HungryInside(Din):
+    """Runs out of memory under a capture of the narrow shape."""
+
+    def loss(self, batch: Batch) -> Loss:
+        if Tape.recording and batch.values["items"].shape[1] == 5:  # type: ignore[index]
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB")
+        return super().loss(batch)
+
+
+def test_out_of_memory_in_a_capture_is_a_record_with_the_shape_that_was_captured(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(measure_run, "graph_backend", lambda device: TapeBackend())
+    record = measure(HungryInside(), LENGTHS, POLICY, seconds=0.01, warm_up=1)
+    assert " at a batch of 17 x 5 = 85 slots, training, float32" in record.reason["epoch_s"]
 
 
 def test_every_step_of_an_epoch_is_a_replay(monkeypatch: pytest.MonkeyPatch) -> None:
