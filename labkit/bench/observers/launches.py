@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from importlib import metadata
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,6 +18,8 @@ from torch.profiler import ProfilerActivity, profile
 _LAUNCHES = ("cudaLaunchKernel", "cuLaunchKernel", "cudaLaunchCooperativeKernel", "cudaGraphLaunch", "cuGraphLaunch")
 #: Work on the device that is no kernel.
 _COPIES = ("Memcpy", "Memset")
+#: Packages that torch takes CUPTI from.
+_CUPTI = ("nvidia-cuda-cupti", "nvidia-cuda-cupti-cu13", "nvidia-cuda-cupti-cu12", "nvidia-cuda-cupti-cu11")
 
 
 class ProfilerEvent(Protocol):
@@ -33,6 +37,9 @@ class ProfilerEvent(Protocol):
     def duration_ns(self) -> int:
         """How long it took."""
 
+    def is_user_annotation(self) -> bool:
+        """It is a range that somebody named. Kineto shows it on the device too, over kernels and gaps alike."""
+
 
 @dataclass(frozen=True, slots=True)
 class StepProfile:
@@ -47,6 +54,31 @@ class StepProfile:
     launches: int
     kernels: int
     busy_s: float
+
+
+def wake_profiler() -> None:
+    """Open and close the profiler once, before any CUDA graph is captured.
+
+    CUPTI that is started for the first time after a capture has crashed on the replay of that graph. Where it
+    cannot be opened there is a warning, and ``profile_step`` gives the reason later.
+
+    Source: PyTorch issue 75504.
+    """
+    try:
+        with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], acc_events=True):
+            pass
+    except RuntimeError as error:
+        warnings.warn(f"torch.profiler cannot be opened: {error}", stacklevel=2)
+
+
+def cupti_name() -> str:
+    """CUPTI with its version: how long kernels of a graph seem to run depends on it."""
+    for package in _CUPTI:
+        try:
+            return f"CUPTI {metadata.version(package)}"
+        except metadata.PackageNotFoundError:
+            continue
+    return "CUPTI" if torch.version.cuda is None else f"CUPTI of CUDA {torch.version.cuda}"
 
 
 def profile_step(call: Callable[[], object], device: torch.device) -> StepProfile:
@@ -72,6 +104,8 @@ def summed(events: Iterable[ProfilerEvent]) -> StepProfile:
     """Launches, kernels and busy time among the events of a profile."""
     launches, starts, stops = 0, [], []
     for event in events:
+        if event.is_user_annotation():
+            continue  # such as Optimizer.step#SGD.step: no kernel, and the device may be idle in it
         name = event.name()
         if event.device_type() == DeviceType.CPU:
             launches += name.startswith(_LAUNCHES)

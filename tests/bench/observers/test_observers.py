@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib import metadata
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from torch.autograd import DeviceType
 
 from labkit.bench.observers.copied import Copied
-from labkit.bench.observers.launches import StepProfile, covered, summed
+from labkit.bench.observers.launches import StepProfile, covered, cupti_name, summed
 from labkit.bench.observers.memory import memory_figures, traced, traced_figures
 from labkit.bench.observers.waits import LoaderWait
 from labkit.provenance import Origin
@@ -74,6 +75,7 @@ class Seen:
     where: DeviceType = DeviceType.CPU
     start: int = 0
     duration: int = 0
+    annotation: bool = False
 
     def name(self) -> str:
         return self.what
@@ -86,6 +88,9 @@ class Seen:
 
     def duration_ns(self) -> int:
         return self.duration
+
+    def is_user_annotation(self) -> bool:
+        return self.annotation
 
 
 def test_launches_are_calls_of_the_host_and_kernels_run_on_the_device() -> None:
@@ -105,6 +110,34 @@ def test_launches_are_calls_of_the_host_and_kernels_run_on_the_device() -> None:
         Seen("Memset (Device)", gpu, 2000, 500),
     ]
     assert summed(events) == StepProfile(launches=4, kernels=4, busy_s=pytest.approx(200e-9))
+
+
+def test_a_named_range_on_the_device_is_no_kernel_and_not_busy() -> None:
+    gpu = DeviceType.CUDA
+    kernels = [Seen("gemm", gpu, 0, 100), Seen("sgd", gpu, 900, 100)]
+    named = [Seen("Optimizer.step#SGD.step", gpu, 0, 1000, True), Seen("cudaLaunchKernel is mine", annotation=True)]
+    assert summed(kernels + named) == StepProfile(launches=0, kernels=2, busy_s=pytest.approx(200e-9))
+
+
+def test_what_torch_says_of_a_range_is_what_is_asked_for() -> None:
+    host = [torch.profiler.ProfilerActivity.CPU]
+    with torch.profiler.profile(activities=host, acc_events=True) as recorded, torch.profiler.record_function("mine"):
+        torch.zeros(2) + 1
+    events = recorded.profiler.kineto_results.events()  # type: ignore[union-attr]
+    assert {event.name() for event in events if event.is_user_annotation()} == {"mine"}
+
+
+def test_the_version_of_cupti_is_named_where_it_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    def version(package: str) -> str:
+        if package != "nvidia-cuda-cupti-cu12":
+            raise metadata.PackageNotFoundError(package)
+        return "12.8.57"
+
+    monkeypatch.setattr(metadata, "version", version)
+    assert cupti_name() == "CUPTI 12.8.57"
+    monkeypatch.setattr(metadata, "version", lambda package: version(""))
+    monkeypatch.setattr(torch.version, "cuda", "13.0")
+    assert cupti_name() == "CUPTI of CUDA 13.0"
 
 
 @given(st.lists(st.tuples(st.integers(0, 60), st.integers(0, 20)), max_size=12))
