@@ -1,7 +1,8 @@
 """NVTX ranges, so that a profiler shows which strategy and phase a kernel belongs to.
 
-    labkit > bucket_graph > forward      nested: ncu's filter labkit/ takes all of it, bucket_graph/ one strategy
+    labkit > bucket_graph > step > forward      nested: ncu's filter labkit/ takes all of it, bucket_graph/ one strategy
 
+``nvtx_range`` opens the outer ranges of a step, ``nvtx_phase`` one inside of it: forward, backward, optimizer.
 Where no profiler looks they cost next to nothing; where torch has no NVTX they do nothing, and say so once.
 """
 
@@ -27,11 +28,28 @@ def nvtx_range(*names: str) -> Iterator[None]:
     hold one, nor the other signs of those filters.
 
     Args:
-        *names: strategy, then phase.
+        *names: strategy, then ``step``.
 
     Raises:
         ValueError: a name with a sign that filters use.
     """
+    with _nested((ROOT, *names)):
+        yield
+
+
+@contextmanager
+def nvtx_phase(name: str) -> Iterator[None]:
+    """Put what is done inside into a range of that name, within those that are open.
+
+    Raises:
+        ValueError: a name with a sign that filters use.
+    """
+    with _nested((name,)):
+        yield
+
+
+@contextmanager
+def _nested(names: tuple[str, ...]) -> Iterator[None]:
     for name in names:
         if not name or set(name) & set("/@,[]*\\"):
             raise ValueError(
@@ -40,13 +58,12 @@ def nvtx_range(*names: str) -> Iterator[None]:
     if not nvtx_is_there():
         yield
         return
-    stack = (ROOT, *names)
-    for name in stack:
+    for name in names:
         torch.cuda.nvtx.range_push(name)  # type: ignore[no-untyped-call]
     try:
         yield
     finally:
-        for _ in stack:
+        for _ in names:
             torch.cuda.nvtx.range_pop()  # type: ignore[no-untyped-call]
 
 

@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import TypeVar
 
 import torch
 from torch import Tensor
 
 from labkit.errors import DeviceError
 
-B = TypeVar("B")
 
-
-def training_state(model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> Callable[[], dict[Hashable, Tensor]]:
+def training_state(
+    model: torch.nn.Module, optimizer: torch.optim.Optimizer, scaler: torch.amp.GradScaler | None = None
+) -> Callable[[], dict[Hashable, Tensor]]:
     """A call that names all tensors that a step changes: parameters, buffers, and the optimizer's state so far.
 
     State that an optimizer makes at its first step must start at zero, as that of SGD, Adam, AdamW and RMSprop does.
+
+    Args:
+        model: that is trained.
+        optimizer: of its parameters.
+        scaler: of the loss; what it has on the device is made now.
 
     Raises:
         DeviceError: an NAdam, whose state does not.
     """
     if isinstance(optimizer, torch.optim.NAdam):
         raise DeviceError("the warm-up of a graph cannot be undone for NAdam, whose state starts at one: take AdamW.")
+    scaling = {} if scaler is None or not scaler.is_enabled() else _of_scaler(scaler, optimizer)
 
     def named() -> dict[Hashable, Tensor]:
         found: dict[Hashable, Tensor] = {("model", name): tensor for name, tensor in model.named_parameters()}
@@ -34,35 +39,16 @@ def training_state(model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> 
             for name, value in optimizer.state.get(parameter, {}).items()
             if isinstance(value, Tensor)
         }
-        return found
+        return found | scaling
 
     return named
 
 
-def training_step(loss: Callable[[B], Tensor], optimizer: torch.optim.Optimizer) -> Callable[[B], Tensor]:
-    """A whole training step that can be captured: gradients anew, forward, backward, optimizer.
-
-    Args:
-        loss: of a batch, a scalar on the device.
-        optimizer: of its parameters.
-
-    Returns:
-        A step that returns the loss, detached.
-
-    Raises:
-        DeviceError: see :func:`check_capturable`.
-    """
-    check_capturable(optimizer)
-
-    def step(batch: B) -> Tensor:
-        # None, not zero: the backward of a capture then allocates gradients in the graph's pool
-        optimizer.zero_grad(set_to_none=True)
-        value = loss(batch)
-        value.backward()  # type: ignore[no-untyped-call]
-        optimizer.step()
-        return value.detach()
-
-    return step
+def _of_scaler(scaler: torch.amp.GradScaler, optimizer: torch.optim.Optimizer) -> dict[Hashable, Tensor]:
+    """The factor of the loss and the steps since it grew, which torch makes at the first loss that is scaled."""
+    scaler.scale(torch.zeros((), device=optimizer.param_groups[0]["params"][0].device))
+    names = ("_scale", "_growth_tracker")  # there is no other way to them that does not read them on the host
+    return {("scaler", name): getattr(scaler, name) for name in names}
 
 
 def check_capturable(optimizer: torch.optim.Optimizer) -> None:

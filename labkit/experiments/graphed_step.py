@@ -38,7 +38,7 @@ def graphed(step: ModelStep, backend: GraphBackend) -> GraphedSteps[Any, None]:
     state = None
     if step.optimizer is not None:
         check_capturable(step.optimizer)
-        state = training_state(step.model, step.optimizer)
+        state = training_state(step.model, step.optimizer, step.scaler)
     return GraphedSteps(step, backend, on_first_sight=False, state=state)
 
 

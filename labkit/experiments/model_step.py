@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from labkit.bench.ranges import nvtx_phase
 from labkit.errors import MissingPackageError
 from labkit.experiments.execution import Amp, Execution
 from labkit.layouts.batch import Batch
@@ -28,7 +29,9 @@ class ModelStep:
     """One step of a model on batches that lie on its device.
 
     Training is ``zero_grad``, loss, backward, SGD; inference a forward pass in inference mode. fp16 training scales the
-    loss, which asks the device once a step whether a gradient overflowed, as it does in any training job.
+    loss; its SGD is fused, which looks for gradients that overflowed on the device: torch's plain one asks from the
+    host at every step, so that no CUDA graph could hold it. Profilers see the phases as ranges: ``forward`` (with the
+    loss), ``backward``, ``optimizer``; a graph's replay has none.
 
     Args:
         model: on its device; its weights change.
@@ -37,6 +40,7 @@ class ModelStep:
     Attributes:
         model: in training or evaluation mode.
         optimizer: of its parameters; None for inference.
+        scaler: of the loss; enabled for fp16 training alone.
         graphs_compiled: graphs that ``torch.compile`` has made so far; 0 without it.
 
     Raises:
@@ -48,8 +52,11 @@ class ModelStep:
         self.model = model.train(execution.train)
         self.graphs_compiled = 0
         self._device, self._amp, self._train = device, execution.amp, execution.train
-        self.optimizer = torch.optim.SGD(model.parameters(), lr=LEARNING_RATE) if execution.train else None
-        self._scaler = torch.amp.GradScaler(device.type, enabled=execution.train and execution.amp is Amp.FP16)
+        scaled = execution.train and execution.amp is Amp.FP16
+        self.optimizer = (
+            torch.optim.SGD(model.parameters(), lr=LEARNING_RATE, fused=scaled or None) if execution.train else None
+        )
+        self.scaler = torch.amp.GradScaler(device.type, enabled=scaled)
         self._loss: Callable[[Batch], Loss] = model.loss
         self._forward: Callable[[Batch], Tensor] = model
         if execution.compile:
@@ -63,15 +70,17 @@ class ModelStep:
     def __call__(self, batch: Batch) -> None:
         """Do the step."""
         if self.optimizer is None:
-            with torch.inference_mode(), self._precision():
+            with nvtx_phase("forward"), torch.inference_mode(), self._precision():
                 self._forward(batch)
             return
         self.optimizer.zero_grad(set_to_none=True)
-        with self._precision():
+        with nvtx_phase("forward"), self._precision():
             loss = self._loss(batch).mean
-        self._scaler.scale(loss).backward()  # type: ignore[no-untyped-call]
-        self._scaler.step(self.optimizer)
-        self._scaler.update()
+        with nvtx_phase("backward"):
+            self.scaler.scale(loss).backward()  # type: ignore[no-untyped-call]
+        with nvtx_phase("optimizer"):
+            self.scaler.step(self.optimizer)
+            self.scaler.update()
 
     def loss_figures(self, batch: Batch) -> dict[str, Figure]:
         """The loss of a batch in the precision that is measured and in float32, with the same weights.

@@ -14,7 +14,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from labkit.bench.graph_backend import CudaGraphs
 from labkit.bench.graph_inputs import copy_into
 from labkit.bench.graphs import GraphedSteps
-from labkit.bench.training_state import check_capturable, training_state, training_step
+from labkit.bench.training_state import check_capturable, training_state
 from labkit.errors import DeviceError
 from tests.bench.tape import Tape, TapeBackend
 
@@ -44,6 +44,18 @@ class Net(nn.Module):
 
     def loss(self, given: Batch) -> Tensor:
         return nn.functional.mse_loss(self(given), given.values["label"])
+
+
+def training_step(loss: Callable[[Batch], Tensor], optimizer: torch.optim.Optimizer) -> Callable[[Batch], Tensor]:
+    def step(batch: Batch) -> Tensor:
+        # None, not zero: the backward of a capture then allocates gradients in the graph's pool
+        optimizer.zero_grad(set_to_none=True)
+        value = loss(batch)
+        value.backward()
+        optimizer.step()
+        return value.detach()
+
+    return step
 
 
 def inference(net: Net) -> Callable[[Batch], Tensor]:

@@ -8,8 +8,10 @@ from collections.abc import Iterator
 import pytest
 import torch
 
+from labkit.batching.policy import BatchPolicy
 from labkit.bench import ranges
-from labkit.bench.ranges import nvtx_is_there, nvtx_range
+from labkit.bench.ranges import nvtx_is_there, nvtx_phase, nvtx_range
+from labkit.experiments.measure import measure
 
 
 @pytest.fixture(autouse=True)
@@ -31,9 +33,20 @@ def stack(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_strategy_and_phase_are_nested_in_labkit(stack: list[str]) -> None:
-    with nvtx_range("bucket_graph", "forward"):
-        stack.append("work")
-    assert stack == ["labkit", "bucket_graph", "forward", "work", "-", "-", "-"]
+    with nvtx_range("bucket_graph", "step"):
+        with nvtx_phase("forward"):
+            stack.append("work")
+        with nvtx_phase("backward"):
+            pass
+    assert stack == ["labkit", "bucket_graph", "step", "forward", "work", "-", "backward", "-", "-", "-", "-"]
+
+
+@pytest.mark.parametrize(("train", "phases"), [(True, ["forward", "backward", "optimizer"]), (False, ["forward"])])
+def test_the_phases_of_a_measured_step_have_ranges(stack: list[str], train: bool, phases: list[str]) -> None:
+    measure("pooled", [3, 1, 2], BatchPolicy("pad_max", rows=3), epoch=True, train=train)
+    timed = stack[stack.index("labkit") :]
+    inside = [part for phase in phases for part in (phase, "-")]
+    assert timed == ["labkit", "pad_max", "step", *inside, "-", "-", "-"]
 
 
 def test_ranges_are_closed_when_the_work_raises(stack: list[str]) -> None:

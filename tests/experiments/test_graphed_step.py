@@ -8,14 +8,20 @@ import torch
 
 from labkit.batching.plan import plan_epoch
 from labkit.batching.policy import BatchPolicy
+from labkit.batching.strategies import Layout
 from labkit.experiments import measure_run
-from labkit.experiments.graphed_step import one_of_each_shape
+from labkit.experiments.execution import Amp, Execution
+from labkit.experiments.graphed_step import graphed, one_of_each_shape, with_rows_as_tensor
 from labkit.experiments.measure import measure
+from labkit.experiments.model_step import ModelStep
 from labkit.layouts.batch import Batch
 from labkit.models.base import Loss
 from labkit.models.din import Din
+from labkit.models.inputs import example_batch
+from labkit.models.registry import MODELS, Model
 from tests.bench.tape import Tape, TapeBackend
 
+CPU = torch.device("cpu")
 LENGTHS = np.array([1, 2, 3, 30, 1, 2, 5, 8, 4] * 7)
 POLICY = BatchPolicy("bucket_graph", bucket_edges=(5, 30), token_budget=120)
 
@@ -59,3 +65,25 @@ def test_every_step_of_an_epoch_is_a_replay(monkeypatch: pytest.MonkeyPatch) -> 
     assert backend.log.count("capture") == record.graph_captures == 2
     assert record.n == len(plan_epoch(LENGTHS, POLICY))
     assert (record.graph_replays, record.graph_fallbacks) == (record.n, 0)
+
+
+def test_fp16_training_is_captured_and_its_scaler_is_as_if_there_had_been_no_warm_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # torch's plain SGD asks on the host whether a gradient overflowed, which no capture allows
+    monkeypatch.setattr(measure_run, "graph_backend", lambda device: TapeBackend())
+    record = measure("din", LENGTHS, POLICY, epoch=True, warm_up=1, amp="fp16")
+    assert (record.graph_replays, record.graph_fallbacks) == (record.n, 0)
+
+    eager, graphs = (ModelStep(Din(), CPU, Execution(amp=Amp.FP16)) for _ in range(2))
+    graphs.model.load_state_dict(eager.model.state_dict())
+    replayed = graphed(graphs, TapeBackend())
+    batches = [with_rows_as_tensor(example_batch(MODELS[Model.DIN], Layout.PADDED, [3, 2], seed=s)) for s in range(3)]
+    replayed.prepare(batches[:1])
+    for batch in batches:
+        eager(batch)
+        replayed(batch)
+    assert replayed.replays == 3
+    torch.testing.assert_close(graphs.model.state_dict(), eager.model.state_dict())
+    assert graphs.scaler.state_dict() == eager.scaler.state_dict()
+    assert eager.scaler.state_dict()["_growth_tracker"] == 3  # steps since the factor changed
