@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import secrets
 import stat
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from enum import StrEnum
@@ -104,6 +105,34 @@ def made_folder(path: str | os.PathLike[str]) -> Path:
         folder.mkdir(exist_ok=True)
     except OSError as error:
         raise DataFileError(f"cannot make folder {str(folder)!r}: {reason_of(error)}.") from error
+    return folder
+
+
+def check_folder(path: str | os.PathLike[str], *, made_before: Path | None = None) -> Path:
+    """The folder, if it is there and can be written to, or if ``made_folder`` could make it. Nothing is left behind.
+
+    Args:
+        path: of the folder.
+        made_before: another folder that will be there by then, and those above it.
+
+    Raises:
+        DataFileError: as ``made_folder``, or a folder that cannot be written to.
+    """
+    folder = Path(expanded(path)).absolute()
+    kind = kind_of(folder, verb="write to")
+    if kind is not None and kind is not PathKind.FOLDER:
+        raise DataFileError(f"{os.fspath(path)!r} is a file, not a folder: choose another place.")
+    above = folder if kind is PathKind.FOLDER else folder.parent
+    if kind_of(above, verb="write to") is not PathKind.FOLDER:
+        coming = () if made_before is None else (made_before.absolute(), *made_before.absolute().parents)
+        if above in coming or folder in coming:
+            return folder
+        raise DataFileError(f"folder {str(above)!r} does not exist: create it, or choose another place.")
+    try:
+        tempfile.TemporaryFile(dir=above).close()  # without a name, or under one for a moment
+    except OSError as error:
+        verb = "write to" if kind is PathKind.FOLDER else "make"
+        raise DataFileError(f"cannot {verb} folder {os.fspath(path)!r}: {reason_of(error)}.") from error
     return folder
 
 

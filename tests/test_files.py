@@ -10,7 +10,17 @@ from pathlib import Path
 import pytest
 
 from labkit.errors import DataFileError
-from labkit.files import PathKind, check_target, expanded, kind_of, made_folder, not_found, write_whole, written_whole
+from labkit.files import (
+    PathKind,
+    check_folder,
+    check_target,
+    expanded,
+    kind_of,
+    made_folder,
+    not_found,
+    write_whole,
+    written_whole,
+)
 
 
 def test_text_and_bytes_are_written_and_replace_what_was_there(tmp_path: Path) -> None:
@@ -145,3 +155,16 @@ def test_a_folder_is_made_where_only_its_last_part_is_missing(tmp_path: Path) ->
     (tmp_path / "file").write_text("")
     with pytest.raises(DataFileError, match="is a file, not a folder"):
         made_folder(tmp_path / "file")
+
+
+def test_a_folder_is_checked_as_it_would_be_made_and_nothing_is_left(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    assert check_folder(tmp_path / "new") == tmp_path / "new"
+    assert check_folder(tmp_path) == tmp_path
+    assert check_folder(tmp_path / "out" / "sub", made_before=tmp_path / "out") == tmp_path / "out" / "sub"
+    assert check_folder(tmp_path / "a", made_before=tmp_path / "a" / "b") == tmp_path / "a"
+    with pytest.raises(DataFileError, match=r"is a file, not a folder: choose another place\.$"):
+        check_folder(tmp_path / "file")
+    with pytest.raises(DataFileError, match=r"none' does not exist: create it, or choose another place\.$"):
+        check_folder(tmp_path / "none" / "new", made_before=tmp_path / "out")
+    assert [p.name for p in tmp_path.iterdir()] == ["file"]

@@ -72,6 +72,7 @@ def notebook(path: Path, config: Any, source: str = "raise SystemExit('the kerne
         ("-p rows 13", "tinyconfig:Config refuses the parameters: unlucky"),
         ("-p name gone", "file not found: 'gone'."),
         ("-p rows x -p name gone", "parameter 'rows' must be int: got 'x'."),
+        ("-p out_dir /proc/x", "cannot make folder '/proc/x': No such file or directory."),
     ],
 )
 def test_what_the_config_refuses_is_one_line_before_the_kernel(

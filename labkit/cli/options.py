@@ -47,7 +47,7 @@ def numbers(text: str) -> tuple[float, ...]:
     return tuple(number(part.strip()) for part in text.split(","))
 
 
-def _choice(name: str, help_text: str, options: type[_E]) -> Any:
+def choice_of(name: str, help_text: str, options: type[_E]) -> Any:
     """An option whose value is a key of an enum."""
 
     def parse(text: str) -> _E:
@@ -82,9 +82,9 @@ TokenBudget = Annotated[
 LengthMultiple = Annotated[int | None, _parsed("length-multiple", "Round padded widths up to a multiple. [1]")]
 
 # what-if
-Strategies = Annotated[list[Strategy] | None, _choice("strategy", "Only this one; repeat for more. [all]", Strategy)]
+Strategies = Annotated[list[Strategy] | None, choice_of("strategy", "Only this one; repeat for more. [all]", Strategy)]
 Buckets = Annotated[int | None, _parsed("buckets", "Most bucket edges, where they are computed. [8]")]
-By = Annotated[EdgesBy | None, _choice("edges-by", "How edges are computed. [optimal]", EdgesBy)]
+By = Annotated[EdgesBy | None, choice_of("edges-by", "How edges are computed. [optimal]", EdgesBy)]
 Quantiles = Annotated[
     str | None, _parsed("quantiles", "Edges at these quantiles, such as .2,.4,.95.", numbers, "Q,Q,..")
 ]
@@ -105,13 +105,13 @@ MaxLength = Annotated[
 ]
 OverflowBy = Annotated[
     Overflow | None,
-    _choice("overflow", "Lengths above the last edge, or the capacity; split is for packed. [error]", Overflow),
+    choice_of("overflow", "Lengths above the last edge, or the capacity; split is for packed. [error]", Overflow),
 ]
-OversizeBy = Annotated[Oversize | None, _choice("oversize", "Widths above the token budget. [error]", Oversize)]
-Padding = Annotated[PadTo | None, _choice("pad-to", "Width of a batch of a bucket. [edge]", PadTo)]
+OversizeBy = Annotated[Oversize | None, choice_of("oversize", "Widths above the token budget. [error]", Oversize)]
+Padding = Annotated[PadTo | None, choice_of("pad-to", "Width of a batch of a bucket. [edge]", PadTo)]
 RowMultiple = Annotated[int | None, _parsed("row-multiple", "Round a bucket's rows down to a multiple. [1]")]
 Capacity = Annotated[int | None, _parsed("capacity", "Slots of a pack. [longest after the cap]")]
-ModelKey = Annotated[Model | None, _choice("model", "Model the launches and memory of a training step too.", Model)]
+ModelKey = Annotated[Model | None, choice_of("model", "Model the launches and memory of a training step too.", Model)]
 GpuName = Annotated[str | None, _parsed("gpu", "Model the time on this GPU, such as H100; needs --model.", str, "NAME")]
 MaxSequencesPerPack = Annotated[int | None, _parsed("max-sequences-per-pack", "Most sequences of a pack. [no limit]")]
 
@@ -125,7 +125,7 @@ MaxEventsLost = Annotated[
 ]
 TuneStrategy = Annotated[
     Strategy | None,
-    _choice("strategy", "bucket_budget, or bucket_graph with its ghost rows. [bucket_budget]", Strategy),
+    choice_of("strategy", "bucket_budget, or bucket_graph with its ghost rows. [bucket_budget]", Strategy),
 ]
 ChargePerBucket = Annotated[
     float | None, _parsed("charge-per-bucket", "What one more bucket must save, in slots an epoch. [0]", number)
@@ -133,11 +133,11 @@ ChargePerBucket = Annotated[
 
 # score-edges, convert
 EdgeFile = Annotated[Path, typer.Argument(metavar="FILE", show_default=False, help="JSON with the edges.")]
-EdgeFormatOf = Annotated[EdgeFormat, _choice("format", "Whose edges they are.", EdgeFormat)]
+EdgeFormatOf = Annotated[EdgeFormat, choice_of("format", "Whose edges they are.", EdgeFormat)]
 TunedFile = Annotated[
     Path, typer.Argument(metavar="TUNED", show_default=False, help="A tuned JSON with a bucket strategy.")
 ]
-TargetFormat = Annotated[EdgeFormat, _choice("to", "Whose edges to write.", EdgeFormat)]
+TargetFormat = Annotated[EdgeFormat, choice_of("to", "Whose edges to write.", EdgeFormat)]
 TargetFile = Annotated[Path, typer.Option("--out", metavar="FILE", help="The JSON to write; its folder must exist.")]
 
 # run

@@ -24,9 +24,7 @@ _Command = Annotated[
 ]
 _Folder = Annotated[str, typer.Option("--out", metavar="DIR", help="Where the reports go.")]
 _Launches = Annotated[int, typer.Option("--launch-count", metavar="N", min=1, help="Kernels that ncu looks at.")]
-_Strategy = Annotated[
-    Strategy | None, typer.Option("--strategy", metavar="KEY", help="Kernels of this strategy only. [all]")
-]
+_Strategy = Annotated[Strategy | None, given.choice_of("strategy", "Kernels of this strategy only. [all]", Strategy)]
 
 
 @app.command()
@@ -41,7 +39,8 @@ def profile(
 ) -> None:
     """Print the nsys and ncu command lines for a run, with the metrics that matter and what they mean.
 
-    Nothing is run. The notebook and its parameters are checked, and whether the tools are here.
+    Nothing is run. The notebook and its parameters are checked, and whether the tools are here; files and devices that
+    the parameters name are not: they may be those of another machine.
     """
     from labkit.experiments.profile import profile as lines_of
     from labkit.experiments.profile import profile_report, profile_text
@@ -54,14 +53,13 @@ def profile(
 def _run(notebook: Path | None, command: str | None, pairs: list[str], out: str) -> tuple[tuple[str, ...], str]:
     """The words of the run, and a name for its reports."""
     from labkit.experiments.profile import notebook_run
-    from labkit.nbrun.parameters import checked_parameters
-    from labkit.nbrun.running import declared_of
+    from labkit.nbrun.running import check_values
 
     if (notebook is None) == (command is None):
         raise NotebookError("what to profile is not clear: give a NOTEBOOK or --command, one of the two.")
     if notebook is not None:
         parameters = dict(pair.split("=", 1) for pair in pairs)
-        checked_parameters(declared_of(Path(expanded(notebook))), parameters)
+        check_values(Path(expanded(notebook)), parameters)
         return notebook_run(str(notebook), parameters, out), notebook.stem
     if pairs:
         raise NotebookError("-p sets parameters of a notebook: write them into --command.")

@@ -15,7 +15,7 @@ from labkit.experiments.execution import Execution
 from labkit.experiments.lineup import DEFAULT_BUCKETS, Lineup
 from labkit.experiments.source import check_data, require_source
 from labkit.lengths.validate import MAX_LENGTH
-from labkit.models.registry import Model, model_spec
+from labkit.models.registry import Model, check_layout, model_spec, takes_strategy
 from labkit.units import shown
 
 ALL = "all"
@@ -67,8 +67,8 @@ class Config:
         """Refuse what no data could make right, before any is read.
 
         Raises:
-            PolicyError, LengthsError: a value out of its range; GpuError, DeviceError: a GPU or device that is not
-                known; DataFileError: a preset that does not exist.
+            PolicyError, LengthsError: a value out of its range, or only strategies that the model does not take;
+                GpuError, DeviceError: a GPU or device that is not known; DataFileError: a preset that does not exist.
         """
         object.__setattr__(self, "model", model_spec(self.model).model)
         object.__setattr__(self, "gpu", gpu(self.gpu).name)
@@ -82,7 +82,7 @@ class Config:
         Execution(seconds=self.seconds)
         if self.device is not None and self.device != "cpu" and self.device.partition(":")[0] != "cuda":
             raise DeviceError(f"device {shown(self.device)} does not exist: use cpu, cuda or cuda:N, or None.")
-        self.chosen()
+        self._refuse_if_none_is_taken()
         check_data(self.preset, self.lengths_file, self.user_column)
 
     def check_files(self) -> None:
@@ -100,6 +100,11 @@ class Config:
             from labkit.experiments.device_choice import open_device  # not at the top: it loads torch
 
             open_device(str(self.device))
+
+    def _refuse_if_none_is_taken(self) -> None:
+        chosen = self.chosen()
+        if self.records_file is None and not any(takes_strategy(self.model, strategy) for strategy in chosen):
+            check_layout(self.model, chosen[0])  # raises
 
     def chosen(self) -> tuple[Strategy, ...]:
         """The strategies that are compared.

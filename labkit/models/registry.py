@@ -152,12 +152,21 @@ def model_spec(model: Model | str) -> ModelSpec:
     Raises:
         PolicyError: no such model; the message lists those that there are.
     """
+    if not isinstance(model, str):  # a repr of many layers would be no help
+        raise PolicyError(
+            f"model must be one of {', '.join(Model)}, or a model of the table: got a {type(model).__name__}."
+        )
     return MODELS[choice("model", model, Model)]
 
 
 def build(model: Model | str, **sizes: Any) -> RaggedModel:
     """Build a model by its key; ``sizes`` are the keyword arguments of its class."""
     return model_spec(model).build(**sizes)
+
+
+def takes_strategy(model: Model | str, strategy: Strategy | str) -> bool:
+    """Whether a model and a strategy go together. Raises ``PolicyError`` where one of them does not exist."""
+    return STRATEGIES[choice("strategy", strategy, Strategy)].layout in model_spec(model).takes
 
 
 def check_layout(model: Model | str, strategy: Strategy | str) -> Layout:
@@ -170,5 +179,5 @@ def check_layout(model: Model | str, strategy: Strategy | str) -> Layout:
     layout = STRATEGIES[key].layout
     if layout in spec.takes:
         return layout
-    names = ", ".join(other for other in Strategy if STRATEGIES[other].layout in spec.takes)
+    names = ", ".join(other for other in Strategy if takes_strategy(spec.model, other))
     raise PolicyError(f"model {spec.model} does not take the {layout} layout of strategy {key}: use one of {names}.")

@@ -17,7 +17,9 @@ from labkit.nbrun.parameters import Parameter
 from labkit.units import shown
 
 
-def check_config(metadata: Mapping[str, Any], declared: Mapping[str, Parameter], values: Mapping[str, Any]) -> None:
+def check_config(
+    metadata: Mapping[str, Any], declared: Mapping[str, Parameter], values: Mapping[str, Any], *, files: bool = True
+) -> None:
     """Make the Config of a notebook from the parameters that it knows, so that it can refuse them.
 
     The others, ``out_dir`` for one, are passed over. A Config with a method ``check_files`` is asked that too.
@@ -26,6 +28,7 @@ def check_config(metadata: Mapping[str, Any], declared: Mapping[str, Parameter],
         metadata: of the notebook; one that names no Config is not checked.
         declared: the parameters that the notebook declares; their values there are the defaults.
         values: the values that are given.
+        files: ``check_files`` too; False for a run on another machine, whose files and devices are not here.
 
     Raises:
         LabkitError: whatever the Config raises of it.
@@ -42,7 +45,7 @@ def check_config(metadata: Mapping[str, Any], declared: Mapping[str, Parameter],
     try:
         config = make(**arguments)
         check_files = getattr(config, "check_files", None)
-        if check_files is not None:
+        if files and check_files is not None:
             check_files()
     except LabkitError:
         raise

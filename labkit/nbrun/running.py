@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from labkit.errors import DataFileError, NotebookError, NotebookRunError
-from labkit.files import not_found, reason_of, write_whole, written_whole
+from labkit.files import check_folder, not_found, reason_of, write_whole, written_whole
 from labkit.nbrun.config_check import check_config
 from labkit.nbrun.kernel import Progress, execute
 from labkit.nbrun.parameters import Parameter, checked_parameters, declared_parameters
@@ -66,18 +66,14 @@ def run_notebook(
         on_progress: called after every code cell with the cells done and the cells in all.
 
     Raises:
-        DataFileError: no such notebook, or ``out_dir`` cannot be a folder.
+        DataFileError: no such notebook, or a folder of results that is none and cannot be made.
         NotebookError: not a notebook of Python, an unknown or ill-typed parameter; nothing was written.
         LabkitError: the Config that the notebook names refuses the parameters, see ``check_config``; nothing written.
         NotebookRunError: a cell raised; what ran is kept as ``<name>.failed.ipynb``.
     """
     source = Path(path)
-    declared, metadata = _read(source)
     folder = _absolute(out_dir)
-    values = checked_parameters(declared, parameters)
-    if "out_dir" in declared and "out_dir" not in values:
-        values |= checked_parameters({"out_dir": declared["out_dir"]}, {"out_dir": str(folder)})
-    check_config(metadata, declared, values)
+    values = _checked(source, parameters, folder)
     if folder / source.name == source.absolute():
         raise DataFileError(f"the executed notebook would overwrite {str(source)!r}: choose another folder for it.")
     try:
@@ -87,6 +83,28 @@ def run_notebook(
     start = time.perf_counter()
     cells = _run(source.absolute(), folder / source.name, values, on_progress)
     return RunResult(folder / source.name, folder, values, cells, time.perf_counter() - start)
+
+
+def check_values(path: Path, parameters: Mapping[str, Any]) -> None:
+    """Refuse what ``run_notebook`` would refuse of the parameters on any machine: no file or device is looked for.
+
+    Raises:
+        DataFileError, NotebookError, LabkitError: as ``run_notebook``.
+    """
+    declared, metadata = _read(path)
+    check_config(metadata, declared, checked_parameters(declared, parameters), files=False)
+
+
+def _checked(path: Path, parameters: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """The parameters as plain Python values; ``out_dir``, where it is declared and not given, is ``folder``."""
+    declared, metadata = _read(path)
+    values = checked_parameters(declared, parameters)
+    if isinstance(given := values.get("out_dir"), str):
+        check_folder(given, made_before=folder)
+    elif "out_dir" in declared:
+        values |= checked_parameters({"out_dir": declared["out_dir"]}, {"out_dir": str(folder)})
+    check_config(metadata, declared, values)
+    return values
 
 
 def declared_of(path: Path) -> dict[str, Parameter]:

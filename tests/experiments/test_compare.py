@@ -154,6 +154,11 @@ def test_a_plain_measurement_names_what_it_lacks(tmp_path: Path) -> None:
         ({"device": "tpu"}, DeviceError, "use cpu, cuda or cuda:N, or None"),
         ({"strategies": "padmax"}, PolicyError, "pad_max, pad_recent"),
         ({"strategies": " , "}, PolicyError, "strategies is empty"),
+        (
+            {"model": "gru4rec", "strategies": "jagged, packed"},
+            PolicyError,
+            "model gru4rec does not take the jagged layout of strategy jagged",
+        ),
         ({"seconds": 0.0}, PolicyError, "seconds must be a number above 0"),
         ({"sequences": 0}, PolicyError, "sequences must be 1 or more"),
         ({"max_length": 0}, PolicyError, "max_length"),

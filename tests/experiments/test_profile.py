@@ -141,6 +141,12 @@ def test_another_command_line(capsys: pytest.CaptureFixture[str]) -> None:
         (["profile", "--command", "x", "-p", "a", "1"], "write them into --command."),
         (["profile", str(NOTEBOOK), "-p", "no_such", "1"], "no_such"),
         (["profile", str(NOTEBOOK), "--launch-count", "0"], "--launch-count"),
+        (["profile", str(NOTEBOOK), "-p", "gpu", "NOPE"], "GPU 'NOPE' is not in the table: use one of V100-16,"),
+        (["profile", str(NOTEBOOK), "-p", "rows", "0"], "rows must be 1 or more: got 0."),
+        (
+            ["profile", str(NOTEBOOK), "--strategy", "packd"],
+            "Invalid value for '--strategy': 'packd' does not exist: use one of pad_max,",
+        ),
     ],
 )
 def test_bad_input_is_one_line(complaint: object, words: list[str], said: str) -> None:

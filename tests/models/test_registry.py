@@ -17,6 +17,11 @@ from labkit.models.registry import ITEMS, MODELS, WIDTH, Model, build, check_lay
 from tests.models.agreement import batch_of, small_model
 
 
+def test_a_module_of_another_kind_is_named_by_its_class_alone() -> None:
+    with pytest.raises(PolicyError, match=r"^model must be one of din, .*, or a model of the table: got a Linear\.$"):
+        check_layout(torch.nn.Linear(2, 2), "jagged")  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("model", list(Model))
 def test_the_table_says_what_the_class_takes(model: Model) -> None:
     spec = model_spec(str(model))
