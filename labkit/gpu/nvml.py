@@ -62,7 +62,7 @@ class NvmlSession:
 
         Args:
             environment: where ``CUDA_VISIBLE_DEVICES`` and ``CUDA_DEVICE_ORDER`` are looked up; None: of this process.
-            cuda_uuids: UUIDs of CUDA's devices in its order; None: torch is asked where it is loaded and has a GPU.
+            cuda_uuids: UUIDs of CUDA's devices in its order; None: torch is asked where it has opened CUDA.
 
         Raises:
             DeviceError: NVML cannot be opened: the message says why.
@@ -153,12 +153,14 @@ class NvmlSession:
 
 
 def torch_uuids() -> tuple[str, ...]:
-    """UUIDs of CUDA's devices in CUDA's order, from torch; empty where torch is not loaded or has no GPU.
+    """UUIDs of CUDA's devices in CUDA's order, from torch; empty where torch has not opened CUDA in this process.
 
-    Nothing is imported for it: who uses a GPU through torch has loaded it.
+    Nothing is imported or opened for it: a CUDA context takes hundreds of MB of the device, which a gauge would then
+    read as in use, for as long as the process lives.
     """
-    torch = sys.modules.get("torch")
-    if torch is None or not torch.cuda.is_available():
+    torch: Any = sys.modules.get("torch")
+    is_open = getattr(getattr(torch, "cuda", None), "is_initialized", None)  # another thread may be loading torch
+    if is_open is None or not is_open():
         return ()
     return tuple(str(torch.cuda.get_device_properties(i).uuid) for i in range(torch.cuda.device_count()))
 

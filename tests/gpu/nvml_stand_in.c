@@ -3,7 +3,7 @@
      one          one card instead of two        mixed        the two cards are of different kinds
      mig          card 0 is in MIG mode, with two instances
      no_gpm       no performance metrics         no_fields    power, energy, clocks, temperature, rates not supported
-     no_rights    processes and clock reasons need a permission       odd_name  a name that is no UTF-8
+     no_rights    clock reasons need a permission                   odd_name  a name that is no UTF-8
      no_driver    nvmlInit: driver not loaded    mismatch     nvmlInit: driver and library differ
      no_dram      one of these metrics is missing             gpm_nan      one of them is no number
      lost=N       from the Nth call about a card on, the GPU is lost
@@ -19,7 +19,6 @@ typedef struct { int card, instance; unsigned long long energy_mj; } Device;
 typedef struct { int ticks; } Sample;
 typedef struct { unsigned long long total, free, used; } Memory;
 typedef struct { unsigned gpu, memory; } Rates;
-typedef struct { unsigned pid; unsigned long long used; unsigned gpu_instance, compute_instance; } Process;
 typedef struct { unsigned id; int result; double value; const char *names[3]; } Metric;
 typedef struct { unsigned version, many; Sample *first, *second; Metric metrics[]; } Metrics;
 typedef struct { unsigned version, supported; } Support;
@@ -102,15 +101,6 @@ int nvmlDeviceGetTemperature(Device *device, int sensor, unsigned *celsius) { (v
 int nvmlDeviceGetCurrentClocksEventReasons(Device *device, unsigned long long *bits) {
   *bits = 0x4 | 0x20 | 0x4000;
   return word("no_rights") ? NO_PERMISSION : gauge(device);
-}
-int nvmlDeviceGetComputeRunningProcesses_v3(Device *device, unsigned *many, Process *found) {
-  (void)device;
-  if (word("no_rights")) return NO_PERMISSION;
-  if (*many < 2) { *many = 2; return TOO_SMALL; }
-  *many = 2;
-  found[0].pid = 4242; found[0].used = 512;
-  found[1].pid = 4243; found[1].used = ~0ull;
-  return OK;
 }
 
 int nvmlGpmQueryDeviceSupport(Device *device, Support *support) { (void)device; support->supported = !word("no_gpm"); return OK; }
