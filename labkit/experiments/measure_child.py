@@ -19,6 +19,7 @@ from dataclasses import asdict
 from typing import IO, Any
 
 import labkit.errors as known_errors
+from labkit.bench.observers.utilization_cpu import available_cores
 from labkit.bench.record import Record
 from labkit.errors import LabkitError
 from labkit.experiments.measure_job import Job, Progress, run_job
@@ -36,7 +37,8 @@ class ChildRun:
         for event in run: ...        # Progress and Record
         run.records                  # what there is, also after cancel
 
-    One core is left free for the parent: torch gets one thread less than there are cores, and at least one.
+    One core is left free for the parent: torch gets one thread less than the cores that the process may use (affinity,
+    quota of its control group), and at least one. ``OMP_NUM_THREADS`` is somebody's own choice and kept.
 
     Attributes:
         job: what is measured.
@@ -201,7 +203,8 @@ def _lower_priority() -> None:
 
     with suppress(OSError):  # some containers do not allow it; the run is the same
         os.nice(NICENESS)
-    torch.set_num_threads(max(1, len(os.sched_getaffinity(0)) - 1))
+    if not os.environ.get("OMP_NUM_THREADS"):
+        torch.set_num_threads(max(1, int(available_cores()) - 1))
 
 
 def _end_with_parent() -> None:

@@ -10,10 +10,12 @@ from pathlib import Path
 import numpy as np
 import psutil
 import pytest
+import torch
 
 from labkit.batching.policy import BatchPolicy
 from labkit.bench.record import Record
 from labkit.errors import DeviceError, PolicyError
+from labkit.experiments import measure_child
 from labkit.experiments.execution import Execution
 from labkit.experiments.measure_child import ChildRun
 from labkit.experiments.measure_job import Job, Progress, run_job
@@ -65,9 +67,38 @@ def test_a_child_tells_progress_and_records_in_order_and_is_nicer_than_its_paren
     assert all(record.ok for record in run.records)
     assert [e.strategy for e in told if isinstance(e, Record)] == ["jagged", "packed"]
     assert max(niceness) == min(19, psutil.Process().nice() + 10)
-    cores = len(os.sched_getaffinity(0))
-    assert run.records[0].environment["threads"] == str(max(1, cores - 1))
     assert run.pid is None
+
+
+@pytest.mark.parametrize(
+    ("chosen", "cores", "threads"),
+    [
+        (None, 8.0, 7),  # one is left for the parent
+        (None, 2.5, 1),  # a quota of the control group, though the machine has more
+        (None, 0.5, 1),
+        ("3", 8.0, 3),
+        ("", 4.0, 3),
+    ],
+)
+def test_the_child_takes_as_many_threads_as_it_may_or_as_somebody_chose(
+    chosen: str | None, cores: float, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if chosen is None:
+        monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    else:
+        monkeypatch.setenv("OMP_NUM_THREADS", chosen)
+    set_to = [3]  # what torch has taken from OMP_NUM_THREADS when it was loaded
+    monkeypatch.setattr(measure_child, "available_cores", lambda: cores)
+    monkeypatch.setattr(torch, "set_num_threads", set_to.append)
+    monkeypatch.setattr(os, "nice", lambda by: 0)
+    measure_child._lower_priority()
+    assert set_to[-1] == threads
+
+
+def test_a_record_says_how_many_threads_somebody_chose(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
+    run = ChildRun(job(JAGGED))
+    assert [record.environment["threads"] for record in run if isinstance(record, Record)] == ["2"]
 
 
 def test_a_child_that_is_killed_costs_one_record() -> None:
