@@ -1,4 +1,4 @@
-"""Moving a batch as a whole: to a device, into pinned memory, and how many bytes that is."""
+"""Moving a batch as a whole: to a device, and how many bytes that is."""
 
 from __future__ import annotations
 
@@ -25,16 +25,6 @@ def to_device(batch: _B, device: torch.device | str, non_blocking: bool = False)
     """
     moved: _B = _each(batch, lambda tensor: tensor.to(device, non_blocking=non_blocking))
     return moved
-
-
-def pin(batch: _B) -> _B:
-    """The same batch in page-locked memory, from where a device can copy without the host.
-
-    Raises:
-        RuntimeError: of torch, where there is no accelerator to pin for.
-    """
-    pinned: _B = _each(batch, Tensor.pin_memory)
-    return pinned
 
 
 def batch_bytes(batch: Any) -> int:
