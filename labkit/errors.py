@@ -83,3 +83,7 @@ class CostError(LabkitError, ValueError):
 
 class DeviceError(LabkitError, RuntimeError):
     """A device, its driver or its gauges, which are not there or cannot do what is asked of them."""
+
+
+class CompileError(LabkitError, RuntimeError):
+    """torch.compile compiled nothing, or gave up: what would run, and be measured, is eager."""

@@ -16,7 +16,7 @@ from labkit.bench.environment import environment, name_of
 from labkit.bench.observers.utilization import utilization
 from labkit.bench.observers.utilization_gpu import GPU_FIGURES
 from labkit.bench.record import Record
-from labkit.errors import PolicyError
+from labkit.errors import CompileError, PolicyError
 from labkit.experiments.device_choice import open_device
 from labkit.experiments.execution import DEFAULT_SEQUENCES, Amp, Execution
 from labkit.experiments.histories import Histories, from_fields, sampled_lengths, synthetic
@@ -101,7 +101,8 @@ def measure(
         record = measure("din", lengths, BatchPolicy("jagged"), "cuda")
         record.events_per_s, record.epoch_s, record.reason["epoch_s"]
 
-    Out of memory is a record whose figures have the reason, with the shape of the batch.
+    Out of memory is a record whose figures have the reason, with the shape of the batch; so is a model that
+    ``torch.compile`` leaves to run eagerly.
 
     Args:
         model: key of the model table, or a model of it, which is copied, not trained. Made-up ids are within the sizes
@@ -172,6 +173,8 @@ def run_policy(
             run = StrategyRun(model, work.data, work.spec.sequences, policy, device, execution, (gauges,))
             figures = run.exact_figures()
             figures = run.run(on_progress)
+    except CompileError as error:
+        reason = str(error)
     except Exception as error:
         if not is_out_of_memory(error):
             raise

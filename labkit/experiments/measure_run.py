@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,10 +21,11 @@ from labkit.bench.observers.copied import Copied
 from labkit.bench.observers.waits import LoaderWait
 from labkit.bench.ranges import nvtx_range
 from labkit.bench.timing import Timing, clock_of, time_steps
-from labkit.errors import PolicyError
+from labkit.errors import CompileError, PolicyError
 from labkit.experiments.batch_facts import batch_events, shape_text
 from labkit.experiments.close_look import CloseLook
 from labkit.experiments.execution import Execution
+from labkit.experiments.float32 import full_float32
 from labkit.experiments.graphed_step import (
     graph_backend,
     graph_counts,
@@ -33,7 +35,7 @@ from labkit.experiments.graphed_step import (
     with_rows_as_tensor,
 )
 from labkit.experiments.histories import Histories
-from labkit.experiments.model_step import ModelStep
+from labkit.experiments.model_step import ModelStep, no_silent_eager
 from labkit.experiments.representatives import Representatives
 from labkit.layouts.collate import collate
 from labkit.layouts.device_padding import UnpaddedBatch, pad_on_device
@@ -115,15 +117,25 @@ class StrategyRun:
             Every figure that was found, those of ``exact_figures`` too.
 
         Raises:
+            CompileError: ``compile`` was asked for, and something runs eagerly.
             what the model raises; ``shape`` then says at which batch.
         """
+        with full_float32(), no_silent_eager() if self.execution.compile else nullcontext():
+            return self._run(on_step)
+
+    def _run(self, on_step: OnStep | None) -> dict[str, Figure]:
         chosen = Representatives.of_plan(self.plan)
-        look = CloseLook(self._do, self.model, self.device, chosen, compiled=self.execution.compile)
         found = self.exact_figures() | self._step.loss_figures(self._at(chosen.batches[-1]))
+        # after the losses: a forward pass in float32 must not be the peak of a run in bf16
+        look = CloseLook(self._do, self.model, self.device, chosen, compiled=self.execution.compile)
         look.before(self._at)
         if self._graphs is not None:
             self._graphs.prepare(self._at(number) for number in one_of_each_shape(self.plan))
-        self._warm_up(chosen.largest, look.steps)
+        self._warm_up(chosen, look.steps)
+        if self.execution.compile and not self._step.graphs_compiled:
+            raise CompileError(
+                "torch.compile compiled nothing, every step would run eagerly: measure without --compile."
+            )
         compiled, before = self._step.graphs_compiled, graph_counts(self._graphs)
         wait = LoaderWait()
         timing = time_steps(
@@ -161,15 +173,23 @@ class StrategyRun:
         with nvtx_range(str(self.policy.strategy), "step"):
             self._do(self._placed(batch))
 
-    def _warm_up(self, largest: int, done: int) -> None:
-        """The largest batch first, so that memory runs out now or never; then the first ones of the epoch.
+    def _warm_up(self, chosen: Representatives, done: int) -> None:
+        """The largest batch first, so that memory runs out now or never; one of each width; the first of the epoch.
 
-        It does not go on for longer than the timed steps may: a step of ``pad_max`` can take many seconds.
+        Every width is seen because the first one of a kind loads modules, chooses algorithms, allocates or compiles.
+        It does not go on for longer than the timed steps may: a step of ``pad_max`` can take many seconds. A step in
+        which something was compiled does not count, or a slow compiler would leave the rest of it to the timed steps.
         """
-        start = time.perf_counter()
-        for number in [largest, *range(len(self.plan))][: max(0, self.execution.warm_up - done)]:
+        widths, spent = dict.fromkeys((chosen.largest, *chosen.batches)), 0.0
+        numbers = [*widths, *range(len(self.plan))]
+        for number in numbers[done : max(self.execution.warm_up, len(widths))]:
+            start, compiled = time.perf_counter(), self._step.graphs_compiled
             self._do(self._at(number))
-            if time.perf_counter() - start > self.execution.seconds:
+            if self.device.type == "cuda":
+                torch.cuda.synchronize(self.device)
+            if compiled == self._step.graphs_compiled:
+                spent += time.perf_counter() - start
+            if spent > self.execution.seconds:
                 break
 
     def _loader(self) -> Iterable[Any]:
@@ -244,8 +264,6 @@ class StrategyRun:
         if not self.execution.compile:
             return {"recompiles": Figure(None, "1", None, "torch.compile was not asked for")}
         total = self._step.graphs_compiled
-        if not total:
-            return {"recompiles": Figure(None, "1", None, "torch.compile compiled nothing: every step ran eagerly")}
         why = f"graphs compiled while the steps were timed; {before} before, dynamic shapes"
         return {"recompiles": Figure(total - before, "1", Origin.MEASURED, why)}
 

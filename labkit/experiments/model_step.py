@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 import os
 import shutil
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from labkit.bench.ranges import nvtx_phase
-from labkit.errors import MissingPackageError
+from labkit.errors import CompileError, MissingPackageError
 from labkit.experiments.execution import Amp, Execution
 from labkit.layouts.batch import Batch
 from labkit.models.base import Loss, RaggedModel
@@ -62,6 +62,9 @@ class ModelStep:
         if execution.compile:
             if device.type == "cpu":
                 _require_compiler()
+            # Dynamo counts the graphs of a code object over all models of the process: after so many, the next one would
+            # run eagerly. What it has compiled also keeps those models alive
+            torch.compiler.reset()
             # dynamic from the start: rows and widths change from batch to batch, and one graph for all of them is what
             # a job would ship; with static shapes every new one would be compiled, up to a limit, and then fall back
             self._loss = torch.compile(self._loss, dynamic=True, backend=self._inductor)
@@ -88,10 +91,13 @@ class ModelStep:
         Returns:
             ``loss``, ``loss_float32`` and ``loss_difference``, |loss - float32| / |float32|.
 
+        Dropout is off: two draws of it would differ by more than two precisions, and the draws of the steps to come
+        would not be those of a run without this.
+
         Cost: a forward pass, two in mixed precision, and a synchronization; not for a timed loop.
         """
-        what = f"mean loss of one batch before training, {self._amp or 'float32'}"
-        with torch.no_grad():
+        what = f"mean loss of one batch before training, without dropout, {self._amp or 'float32'}"
+        with _evaluated(self.model), torch.no_grad():
             full = float(self.model.loss(batch).mean)
             if self._amp is None:
                 alone = Figure(None, "1", None, "measured in float32: there is nothing to compare")
@@ -114,6 +120,36 @@ class ModelStep:
 
         self.graphs_compiled += 1
         return compile_fx(graph, inputs)
+
+
+@contextmanager
+def _evaluated(model: RaggedModel) -> Iterator[None]:
+    was = model.training
+    model.eval()
+    try:
+        yield
+    finally:
+        model.train(was)
+
+
+@contextmanager
+def no_silent_eager() -> Iterator[None]:
+    """``torch.compile`` that gives up on a function is an error meanwhile: what runs then is no longer compiled.
+
+    Raises:
+        CompileError: it did.
+    """
+    import torch._dynamo.config as dynamo  # not at the top: seconds
+    from torch._dynamo.exc import FailOnRecompileLimitHit
+
+    try:
+        with dynamo.patch(fail_on_recompile_limit_hit=True):
+            yield
+    except FailOnRecompileLimitHit as error:
+        raise CompileError(
+            f"torch.compile gave up after {dynamo.recompile_limit} graphs of one function, and the rest would run "
+            "eagerly: measure without --compile."
+        ) from error
 
 
 def _number(value: float, what: str) -> Figure:

@@ -1,0 +1,113 @@
+"""StrategyRun: what comes before what, what is warmed up, and in which arithmetic."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from labkit.batching.policy import BatchPolicy
+from labkit.errors import DeviceError
+from labkit.experiments import measure_run
+from labkit.experiments.close_look import CloseLook
+from labkit.experiments.execution import Execution
+from labkit.experiments.float32 import full_float32
+from labkit.experiments.measure import Workload, measure
+from labkit.experiments.measure_run import StrategyRun
+from labkit.experiments.representatives import Representatives
+from labkit.layouts.batch import Batch
+from labkit.models.base import Loss
+from labkit.models.pooled import PooledTower
+
+LENGTHS = np.array([1, 2, 3, 30, 1, 2, 5, 8, 0, 4] * 6)
+BUCKETS = BatchPolicy("bucket_budget", bucket_edges=(2, 5, 30), token_budget=60)
+
+
+def strategy_run(policy: BatchPolicy = BUCKETS, **options: Any) -> StrategyRun:
+    work = Workload.of("pooled", LENGTHS)
+    return StrategyRun(work.model, work.data, work.spec.sequences, policy, torch.device("cpu"), Execution(**options))
+
+
+def test_the_losses_are_computed_before_memory_is_watched(monkeypatch: pytest.MonkeyPatch) -> None:
+    run, order = strategy_run(seconds=0.01), []
+    losses = run._step.loss_figures
+    monkeypatch.setattr(run._step, "loss_figures", lambda batch: order.append("losses") or losses(batch))
+
+    class Watching(CloseLook):
+        def __init__(self, *args: Any, **more: Any) -> None:
+            order.append("watch")
+            super().__init__(*args, **more)
+
+    monkeypatch.setattr(measure_run, "CloseLook", Watching)
+    run.run()
+    assert order == ["losses", "watch"]
+
+
+def warmed(run: StrategyRun, monkeypatch: pytest.MonkeyPatch, compiles_for: int = 0, tick: float = 0.0) -> list[int]:
+    """Numbers of the batches that the warm-up does, on a clock that gains ``tick`` whenever it is looked at."""
+    seen: list[int] = []
+    now = iter(np.arange(1000) * tick)
+    monkeypatch.setattr(measure_run.time, "perf_counter", lambda: next(now))
+    monkeypatch.setattr(run, "_at", lambda number: number)
+
+    def step(number: int) -> None:
+        seen.append(number)
+        run._step.graphs_compiled += len(seen) <= compiles_for
+
+    run._do = step
+    run._warm_up(Representatives.of_plan(run.plan), 0)
+    return seen
+
+
+def test_every_width_is_warmed_up_before_the_clock_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = strategy_run(warm_up=1)
+    seen = warmed(run, monkeypatch)
+    assert set(run.plan.padded_lengths[seen].tolist()) == {2, 5, 30}
+    assert run.plan.batch_slots[seen[0]] == run.plan.batch_slots.max()
+    assert len(warmed(strategy_run(warm_up=7), monkeypatch)) == 7
+
+
+def test_the_warm_up_has_its_seconds_without_those_of_the_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert len(warmed(strategy_run(seconds=1.0), monkeypatch, tick=2.0)) == 1
+    assert len(warmed(strategy_run(seconds=1.0), monkeypatch, compiles_for=2, tick=2.0)) == 3
+
+
+class Asking(PooledTower):
+    """Notes whether TF32 was allowed while it ran."""
+
+    seen: list[tuple[bool, bool]] = []  # noqa: RUF012 - of the class on purpose: measure copies its model
+
+    def forward(self, batch: Batch) -> Tensor:
+        self.seen.append((torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32))
+        return super().forward(batch)
+
+    def loss(self, batch: Batch) -> Loss:
+        self.seen.append((torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32))
+        return super().loss(batch)
+
+
+def test_float32_is_no_tf32_and_the_switches_are_put_back() -> None:
+    assert torch.backends.cudnn.allow_tf32  # torch's own default, which a GRU would follow
+    for train in (True, False):
+        Asking.seen.clear()
+        assert measure(Asking(), LENGTHS, BUCKETS, seconds=0.01, train=train).ok
+        assert set(Asking.seen) == {(False, False)}
+    assert torch.backends.cudnn.allow_tf32
+    assert not torch.backends.cuda.matmul.allow_tf32
+
+
+def test_switches_that_cannot_be_read_are_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    rnn = getattr(torch.backends.cudnn, "rnn", None)
+    if rnn is None:
+        pytest.skip("this torch has one interface for TF32")
+    before = rnn.fp32_precision
+    rnn.fp32_precision = "ieee"
+    try:
+        with pytest.raises(DeviceError, match="through allow_tf32 and fp32_precision; use one"), full_float32():
+            pass
+    finally:
+        rnn.fp32_precision = before
+    assert torch.backends.cudnn.allow_tf32
