@@ -52,23 +52,47 @@ def run_exact(quick: bool) -> Measurement:
     return Measurement("misfits", Samples((float(sum(found)),)), detail)
 
 
+#: Where the CPU does what CUDA does. It has no cuDNN network; its embedding_bag keeps other notes, as its gradient of a
+#: pooled table does; and an item twice in a history is one entry of a sparse matrix, modelled as two.
+EQUAL = [
+    (model, layout)
+    for model, spec in MODELS.items()
+    for layout in spec.takes
+    if layout in (Layout.PADDED, Layout.PACKED_ROWS, Layout.JAGGED) and model is not Model.GRU4REC
+    if layout is not Layout.JAGGED or model in (Model.DIN, Model.SASREC)
+]
+
+
+def peaks(model: Model, layout: Layout, lengths: tuple[int, ...]) -> tuple[int, int]:
+    """Peak bytes of a real training step on the CPU, and of the fit."""
+    spec = MODELS[model]
+    torch.manual_seed(0)
+    built = spec.build()
+    batch = tree_map_only(torch.Tensor, torch.clone, sample_batch(spec, layout, Sample(lengths, WIDTH), "cpu"))
+    step = ModelStep(built, torch.device("cpu"), Execution())
+    with AllocationTrace() as trace:
+        trace.hold((*built.parameters(), *tensors_in(batch)))
+        step(batch)
+    (fitted,) = peak_bytes(fit_model(spec, layout, Mode.TRAIN), Shapes.of([shape_of(batch)])).tolist()
+    return trace.peak_bytes, int(fitted)
+
+
 def run_peak(quick: bool) -> Measurement:
-    """DIN in each layout: the fitted peak against that of a real step on the CPU."""
-    spec = MODELS[Model.DIN]
-    lengths = HELD_OUT * (4 if quick else 16)
-    differences, detail = [], []
-    for layout in (Layout.PADDED, Layout.JAGGED, Layout.PACKED_ROWS):
-        torch.manual_seed(0)
-        built = spec.build()
-        batch = tree_map_only(torch.Tensor, torch.clone, sample_batch(spec, layout, Sample(lengths, WIDTH), "cpu"))
-        step = ModelStep(built, torch.device("cpu"), Execution())
-        with AllocationTrace() as trace:
-            trace.hold((*built.parameters(), *tensors_in(batch)))
-            step(batch)
-        (fitted,) = peak_bytes(fit_model(spec, layout, Mode.TRAIN), Shapes.of([shape_of(batch)])).tolist()
-        differences.append(abs(fitted - trace.peak_bytes))
-        detail.append(f"{layout} {trace.peak_bytes / 1e6:.1f} MB")
-    return Measurement("bytes", Samples((max(differences),)), f"DIN training, {len(lengths)} rows: {', '.join(detail)}")
+    """Each model and layout: the fitted peak against that of a real step on the CPU, rows spread and rows full."""
+    worst, bounds = 0, [1.0, 1.0]
+    for lengths in (HELD_OUT * (4 if quick else 16), (WIDTH,) * 16):
+        for model, spec in MODELS.items():
+            for layout in spec.takes:
+                traced, fitted = peaks(model, layout, lengths)
+                if (model, layout) in EQUAL:
+                    worst = max(worst, abs(fitted - traced))
+                else:
+                    bounds = [min(bounds[0], fitted / traced), max(bounds[1], fitted / traced)]
+    detail = (
+        f"{len(EQUAL)} of {sum(len(spec.takes) for spec in MODELS.values())} models and layouts, training, rows spread "
+        f"and full; the others, whose CPU ops differ, {bounds[0]:.3f} to {bounds[1]:.3f} of the traced"
+    )
+    return Measurement("bytes", Samples((float(worst),)), detail)
 
 
 def run_speed(quick: bool) -> Measurement:

@@ -57,15 +57,21 @@ def test_flops_bytes_and_kernels_at_a_shape_that_was_not_traced(model: Model, la
     assert step_cost(model, layout, mode) is cost
 
 
-#: Peaks that are equal to the byte: where the same ops run on the CPU. It has no fused attention, nor cuDNN's network,
-#: and in inference mode it does not take ``linear`` apart.
-EQUAL = [
-    (model, layout, mode) for model, layout in PAIRS for mode in Mode if model not in (Model.SASREC, Model.GRU4REC)
-]
+#: Rows as long as the width: the masks of attention, float32, are the largest tensors of a step.
+HEAVY = (200,) * 16
+#: In inference mode the CPU does not take ``linear`` apart as meta does, which the transformer's network shows.
+#: Fitted over traced; the CPU takes the network apart, and copies a rectangle to run through it step by step.
+GRU_BOUNDS = {
+    (Layout.PADDED, Mode.TRAIN): (1.0, 1.15),
+    (Layout.PADDED, Mode.INFERENCE): (0.65, 1.0),
+    (Layout.PACKED_SEQUENCE, Mode.TRAIN): (0.93, 1.0),
+    (Layout.PACKED_SEQUENCE, Mode.INFERENCE): (0.98, 1.0),
+}
+PEAKS = [(m, layout, mode) for m, layout in PAIRS for mode in Mode if (m, mode) != (Model.SASREC, Mode.INFERENCE)]
 
 
-@pytest.mark.parametrize(("model", "layout", "mode"), EQUAL, ids=lambda x: str(x))
-def test_the_peak_is_that_of_a_measured_step_on_the_cpu(model: Model, layout: Layout, mode: Mode) -> None:
+def traced_and_fitted(model: Model, layout: Layout, mode: Mode, lengths: tuple[int, ...]) -> tuple[int, float]:
+    """Peak bytes of a real step on the CPU, and of the fit."""
     spec, sizes = small(model)
     cost = fit_model(spec, layout, mode, **sizes)
     torch.manual_seed(0)
@@ -73,19 +79,33 @@ def test_the_peak_is_that_of_a_measured_step_on_the_cpu(model: Model, layout: La
     step = ModelStep(built, torch.device("cpu"), Execution(train=mode is Mode.TRAIN))
     width = 200 if layout in (Layout.PADDED, Layout.PACKED_ROWS) else None
     # copied, as it is to a device: on the host a storage may be longer than its tensor
-    batch = tree_map_only(torch.Tensor, torch.clone, sample_batch(spec, layout, Sample(LENGTHS, width), "cpu"))
+    batch = tree_map_only(torch.Tensor, torch.clone, sample_batch(spec, layout, Sample(lengths, width), "cpu"))
     with AllocationTrace() as trace:
         trace.hold((*built.parameters(), *built.buffers(), *tensors_in(batch)))
         step(batch)
     (fitted,) = peak_bytes(cost, Shapes.of([shape_of(batch)])).tolist()
-    if model in (Model.POOLED, Model.CTR) and layout in (Layout.JAGGED, Layout.SEGMENTED):
+    return trace.peak_bytes, fitted
+
+
+@pytest.mark.parametrize("lengths", [LENGTHS, HEAVY], ids=["spread", "heavy"])
+@pytest.mark.parametrize(("model", "layout", "mode"), PEAKS, ids=lambda x: str(x))
+def test_the_peak_is_that_of_a_measured_step_on_the_cpu(
+    model: Model, layout: Layout, mode: Mode, lengths: tuple[int, ...]
+) -> None:
+    traced, fitted = traced_and_fitted(model, layout, mode, lengths)
+    if model is Model.GRU4REC:  # what cuDNN keeps for the backward is not published: ``fused.KEPT``
+        low, high = GRU_BOUNDS[layout, mode]
+        assert low < fitted / traced < high
+    elif model in (Model.POOLED, Model.CTR) and layout in (Layout.JAGGED, Layout.SEGMENTED):
         # on the CPU embedding_bag keeps other notes for its backward than on CUDA, which meta follows, and the gradient
         # of a table is a view of one that has a row more, for ids that the table lacks
-        assert fitted == pytest.approx(trace.peak_bytes, rel=0.01)
+        assert fitted == pytest.approx(traced, rel=0.01)
+    elif layout is Layout.SEGMENTED:  # int32 of the rows that are giants, at most one for 2048 events
+        assert fitted <= traced <= fitted + 4 * (sum(lengths) // 2048)
     elif layout is Layout.SPARSE:  # an item twice in a history is one entry, modelled as two
-        assert trace.peak_bytes <= fitted < 1.02 * trace.peak_bytes
+        assert traced <= fitted < 1.07 * traced
     else:
-        assert fitted == trace.peak_bytes
+        assert fitted == traced
 
 
 def test_a_layout_that_a_model_does_not_take_is_refused() -> None:

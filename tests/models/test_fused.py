@@ -55,6 +55,28 @@ def test_attention_on_meta_has_the_shape_and_the_layout_of_the_real_one(masked: 
     assert (meta.shape, meta.stride(), meta.dtype) == (real.shape, real.stride(), real.dtype)
 
 
+def test_a_bool_mask_becomes_one_of_floats_as_it_does_in_torch() -> None:
+    class Made(TorchDispatchMode):
+        def __init__(self) -> None:
+            super().__init__()
+            self.found: list[tuple[str, tuple[int, ...], torch.dtype]] = []
+
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            result = func(*args, **kwargs or {})
+            if func.overloadpacket.__name__ in ("scalar_tensor", "where"):
+                self.found.append((str(func), tuple(result.shape), result.dtype))
+            return result
+
+    made = []
+    for device in ("cpu", "meta"):
+        mask = torch.ones(3, 1, 5, 5, dtype=torch.bool, device=device)
+        with Made() as ops:
+            attention(*heads(device), mask)
+        made.append(ops.found)
+    assert made[0] == made[1]
+    assert made[1][-1] == ("aten.where.self", (3, 1, 5, 5), torch.float32)
+
+
 def test_attention_counts_the_operations_that_torch_counts() -> None:
     # 3 * 2 pairs of row and head, 5 * 5 scores of 8 products: 2 * 6 * 25 * 8 = 2400, and as many for the values
     with FlopCounterMode(display=False) as meta:
@@ -85,6 +107,13 @@ def test_a_gru_is_one_op_a_layer_and_direction(layers: int) -> None:
     assert ops.found[:layers] == [forward] * layers
     assert [name for name, _ in ops.found[layers:]] == ["gru_backward"] * layers
     assert ops.found[-1][1] == [(15, 4), (18, 4), (18, 6), (18,), (18,)]
+
+
+def test_a_gru_keeps_nothing_where_it_does_not_train() -> None:
+    network = nn.GRU(4, 6, batch_first=True, device="meta").eval()
+    with Ops() as ops, torch.no_grad():
+        gru(network, torch.empty(3, 5, 4, device="meta"))
+    assert ops.found == [("gru", [(15, 6), (3, 6), (0, KEPT * 6)])]
 
 
 @pytest.mark.parametrize("packed", [True, False])
