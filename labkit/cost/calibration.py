@@ -20,7 +20,8 @@ class Probe(StrEnum):
     HOST_VIEWS = "views on the host"  # x: views made; no kernel
     HOST_OPS = "ops on the host"  # x: ops dispatched, one kernel each, without waiting for the device
     DEVICE_KERNELS = "kernels in a queue"  # x: kernels with next to nothing to do, one after another on the device
-    GRAPH_KERNELS = "kernels in a graph"  # x: kernels with next to nothing to do, in one graph
+    GRAPH_KERNELS = "kernels in a graph"  # x: kernels with next to nothing to do, in one graph, on the device
+    GRAPH_REPLAYS = "replays on the host"  # x: replays with the copies of a batch, without waiting for the device
     COPY = "bytes moved"  # x: bytes read and written by one kernel, far more than the cache holds
     COPY_IN_CACHE = "bytes moved in the cache"  # x: bytes, at most half the cache
     PRODUCT = "operations"  # x: operations of one matrix product whose tiles fit
@@ -89,9 +90,10 @@ def calibrate(timings: Sequence[Timing], device: Gpu, *, is_asynchronous: bool =
     if Probe.HOST_OPS in lines:
         found["launch_s"] = max(0.0, lines[Probe.HOST_OPS].slope - found.get("op_s", 0.0))
     if Probe.GRAPH_KERNELS in lines:
-        found["graph_launch_s"] = lines[Probe.GRAPH_KERNELS].start
         found["kernel_s"] = max(0.0, lines[Probe.GRAPH_KERNELS].slope - ASSUMED.graph_gap_s)
         found["graph_gap_s"] = lines[Probe.GRAPH_KERNELS].slope - found["kernel_s"]
+    if Probe.GRAPH_REPLAYS in lines:
+        found["graph_launch_s"] = lines[Probe.GRAPH_REPLAYS].slope
     if Probe.DEVICE_KERNELS in lines:
         kernel = found.setdefault("kernel_s", max(0.0, lines[Probe.DEVICE_KERNELS].slope - ASSUMED.gap_s))
         found["gap_s"] = max(0.0, lines[Probe.DEVICE_KERNELS].slope - kernel)
@@ -108,7 +110,7 @@ def calibrate(timings: Sequence[Timing], device: Gpu, *, is_asynchronous: bool =
 
 
 def _line(probe: Probe, timings: Sequence[Timing]) -> Line:
-    """Least squares of the relative errors, so that short times count as much as long ones."""
+    """Least squares of the relative errors, so that short times count as much as long ones; none starts below 0 s."""
     x, seconds = (np.array([getattr(t, name) for t in timings], dtype=np.float64) for name in ("x", "seconds"))
     if len(set(x.tolist())) < 2:
         raise CostError(f"{probe}: a line needs timings at two places or more, got {len(timings)} at x = {x.tolist()}.")
@@ -119,6 +121,7 @@ def _line(probe: Probe, timings: Sequence[Timing]) -> Line:
         raise CostError(
             f"{probe}: the time does not grow with x ({seconds.tolist()} s at {x.tolist()}): measure again."
         )
-    start = max(0.0, float(start))
+    if start < 0:  # the best line through 0 is another one
+        start, slope = 0.0, float(design[:, 1].sum() / np.square(design[:, 1]).sum())
     fitted = start + slope * x
-    return Line(probe, start, float(slope), tuple((seconds / fitted - 1).tolist()))
+    return Line(probe, float(start), float(slope), tuple((seconds / fitted - 1).tolist()))

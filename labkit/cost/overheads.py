@@ -15,7 +15,7 @@ class Overheads:
         step_s: host time of one step beside its ops: the loop, the copy of a batch.
         kernel_s: device time of a kernel beyond its work: filling and draining the chip.
         gap_s: idle time of the device between two kernels that wait in its queue.
-        graph_launch_s: host time of the replay of a CUDA graph.
+        graph_launch_s: host time of the replay of a CUDA graph and of the copies into its inputs.
         graph_gap_s: idle time of the device between two kernels of a graph.
         bandwidth_share: of the peak bandwidth that kernels reach.
         flops_share: of the peak operations that kernels reach where tiles fit.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import torch
@@ -11,9 +11,11 @@ from torch import Tensor
 
 from labkit.cost.calibration import Calibration, Line, Probe, Timing, calibrate
 from labkit.cost.devices import Gpu, gpu
-from labkit.errors import GpuError
+from labkit.experiments.device_choice import open_device
 
 _COUNTS = (20, 100, 400)  # ops in a row; a CUDA queue holds some thousand
+_REPLAYS = (5, 20, 50)  # of a graph, each with the copies of its inputs
+_INPUTS = 5  # tensors of a batch: ids, a target, a label, lengths, what is valid
 _MIB = 2**20
 #: Cycles that a CUDA device waits so that the host can fill its queue behind it: tens of milliseconds.
 _HEAD_START_CYCLES = 50_000_000
@@ -38,23 +40,37 @@ def calibrate_here(device: torch.device | str = "cpu", *, repeats: int = 5, most
     Args:
         device: ``cpu``, or a CUDA device that is in the table of GPUs.
         repeats: of each timing, of which the shortest counts: what makes the others longer is other work.
-        most_bytes: of the largest copy.
+        most_bytes: of the largest copy; on a GPU more where its cache is large: see ``copies_of``.
 
     Raises:
+        DeviceError: no such device.
         GpuError: a CUDA device that the table does not have.
         CostError: timings too noisy for a line.
 
     Cost: a second or two; the machine should do nothing else.
     """
-    where = torch.device(device)
-    if where.type == "cuda":
-        card = gpu(torch.cuda.get_device_name(where))
-        timings = [*_host(where, repeats), *_queue(where, repeats), *_work(where, repeats, most_bytes, card.l2_bytes)]
-        return Calibrated(card, calibrate(timings, card))
-    if where.type != "cpu":
-        raise GpuError(f"device {where} cannot be calibrated: use cpu or cuda.")
-    timings = [*_host(where, repeats), *_work(where, repeats, most_bytes, 0)]
-    return of_cpu(timings)
+    where = open_device(device)
+    if where.type == "cpu":
+        return of_cpu([*_host(where, repeats), *_work(where, repeats, copies_of(most_bytes, 0), 0)])
+    card = gpu(torch.cuda.get_device_name(where))
+    try:
+        with torch.cuda.device(where):  # graphs, events and waits are those of the current device
+            sizes = copies_of(most_bytes, card.l2_bytes)
+            timings = [*_host(where, repeats), *_queue(where, repeats), *_work(where, repeats, sizes, card.l2_bytes)]
+    finally:
+        torch.cuda.empty_cache()  # the copies took gigabytes that a child of this process may need
+    return Calibrated(card, calibrate(timings, card))
+
+
+def copies_of(most_bytes: int, l2_bytes: int) -> tuple[int, int, int]:
+    """Bytes of three copies, the largest ``most_bytes``, or more where the cache would hold a part of the smallest.
+
+    One that is no more than 8 times the cache finds so much of its data there that it looks faster than the memory.
+    """
+    if not l2_bytes:
+        return most_bytes // 16, most_bytes // 4, most_bytes
+    least = max(most_bytes // 4, 8 * l2_bytes)
+    return least, 2 * least, 4 * least
 
 
 def of_cpu(timings: list[Timing]) -> Calibrated:
@@ -117,11 +133,29 @@ def _queue(device: torch.device, repeats: int) -> Iterator[Timing]:
 
         yield Timing(Probe.DEVICE_KERNELS, count, _on_device(queued, repeats))
         yield Timing(Probe.GRAPH_KERNELS, count, _on_device(graph.replay, repeats))
+        if count == _COUNTS[1]:  # about as many kernels as a step has
+            yield from _replays(graph, device, repeats)
 
 
-def _work(device: torch.device, repeats: int, most_bytes: int, l2_bytes: int) -> Iterator[Timing]:
+def _replays(graph: torch.cuda.CUDAGraph, device: torch.device, repeats: int) -> Iterator[Timing]:
+    """What a graphed step costs the host: the inputs copied into their places, and a replay."""
+    places = [torch.zeros(16, device=device) for _ in range(_INPUTS)]
+    batch = [torch.ones(16, device=device) for _ in range(_INPUTS)]
+
+    def steps(count: int) -> None:
+        for _ in range(count):
+            for place, given in zip(places, batch, strict=True):
+                place.copy_(given)
+            graph.replay()
+
+    for count in _REPLAYS:
+        seconds = _shortest(lambda: steps(count), device, repeats, wait=False)  # noqa: B023 - called at once
+        yield Timing(Probe.GRAPH_REPLAYS, count, seconds)
+
+
+def _work(device: torch.device, repeats: int, sizes: Iterable[int], l2_bytes: int) -> Iterator[Timing]:
     """Copies and matrix products large enough that nothing else counts."""
-    for size in (most_bytes // 16, most_bytes // 4, most_bytes):
+    for size in sizes:
         yield _copy(Probe.COPY, size, device, repeats)
     if l2_bytes:
         for size in (l2_bytes // 32, l2_bytes // 8):

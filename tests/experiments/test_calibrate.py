@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import pytest
 import torch
@@ -10,8 +12,10 @@ import torch
 from labkit.batching.policy import BatchPolicy
 from labkit.batching.what_if import what_if
 from labkit.cost.calibration import Probe, Timing
-from labkit.errors import GpuError
-from labkit.experiments.calibrate import calibrate_here, of_cpu, residual_lines
+from labkit.cost.devices import GPUS
+from labkit.errors import DeviceError
+from labkit.experiments import calibrate
+from labkit.experiments.calibrate import calibrate_here, copies_of, of_cpu, residual_lines
 from labkit.experiments.what_if_model import ModelChoice, modelled
 from labkit.lengths.histogram import LengthHistogram
 from labkit.models.registry import Model
@@ -73,6 +77,51 @@ def test_here() -> None:
     assert all("off by at most" in line for line in lines)
 
 
-def test_other_devices_are_refused() -> None:
-    with pytest.raises(GpuError, match="device meta cannot be calibrated: use cpu or cuda"):
+def test_other_devices_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(DeviceError, match="device 'meta' is of a kind that labkit does not measure: use cpu, cuda"):
         calibrate_here(torch.device("meta"))
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(DeviceError, match="there is no CUDA device"):
+        calibrate_here("cuda")
+
+
+def test_it_measures_on_the_device_asked_for_and_gives_its_memory_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str] = []
+
+    @contextmanager
+    def current(device: torch.device) -> Iterator[None]:
+        seen.append(f"enter {device}")
+        yield
+        seen.append(f"leave {device}")
+
+    def probe(device: torch.device, *_: object) -> Iterator[Timing]:
+        seen.append(f"measure {device}")
+        yield from ()
+
+    monkeypatch.setattr(calibrate, "open_device", torch.device)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "NVIDIA H100 80GB HBM3")
+    monkeypatch.setattr(torch.cuda, "device", current)
+    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: seen.append("give back"))
+    for name in ("_host", "_queue", "_work"):
+        monkeypatch.setattr(calibrate, name, probe)
+    assert calibrate_here("cuda:1").device.name == "H100"
+    assert seen == ["enter cuda:1", *["measure cuda:1"] * 3, "leave cuda:1", "give back"]
+
+
+def test_copies_are_far_larger_than_the_cache() -> None:
+    for card in GPUS.values():
+        assert min(copies_of(2**28, card.l2_bytes)) >= 8 * card.l2_bytes
+    assert copies_of(2**28, 0) == (2**24, 2**26, 2**28)
+
+
+def test_a_replay_is_timed_with_its_inputs_on_the_host() -> None:
+    class Graph:
+        replays = 0
+
+        def replay(self) -> None:
+            self.replays += 1
+
+    graph: Any = Graph()
+    found = list(calibrate._replays(graph, torch.device("cpu"), 2))
+    assert [(t.probe, t.x) for t in found] == [(Probe.GRAPH_REPLAYS, n) for n in (5, 20, 50)]
+    assert graph.replays == 3 * (5 + 20 + 50)  # once without the clock, twice with it
