@@ -8,11 +8,12 @@ from typing import Any
 import torch
 from torch import nn
 
-from labkit.bench.observers.launches import StepProfile, profile_step
+from labkit.bench.observers.launches import StepProfile, cupti_name, profile_step, wake_profiler
 from labkit.bench.observers.memory import CudaMemory, Traced, traced, traced_figures
 from labkit.cost.allocations import tensors_in
 from labkit.experiments.representatives import Representatives
 from labkit.provenance import Figure, Origin
+from labkit.units import format_seconds
 
 _NO_KERNELS = "a CPU runs no device kernels"
 _NO_GAP = "a CPU runs no device kernels: see loader_wait_share"
@@ -46,7 +47,10 @@ class CloseLook:
         """Start watching memory, where there is an allocator to watch."""
         self._compiled = compiled
         self._step, self._model, self._device, self._chosen = step, model, device, chosen
-        self._memory = CudaMemory(device) if device.type == "cuda" else None
+        self._memory: CudaMemory | None = None
+        if device.type == "cuda":
+            wake_profiler()
+            self._memory = CudaMemory(device, (*model.parameters(), *model.buffers()))
         self._traced: dict[int, Traced] = {}
 
     @property
@@ -68,15 +72,19 @@ class CloseLook:
         if self._memory is None:
             return self._host_figures()
         self._memory.after_run()
-        found = self._memory.figures()
+        found = self._profile_figures(batch, epoch_s)
+        self._memory.close()  # after the last replay
+        return self._memory.figures() | found
+
+    def _profile_figures(self, batch: Callable[[int], Any], epoch_s: Figure) -> dict[str, Figure]:
         try:
             profiles = [self._profiled(batch(number)) for number in self._chosen.batches]
         except RuntimeError as error:  # CUPTI that is not there must not cost the times
             if isinstance(error, torch.OutOfMemoryError):
                 raise
             why = " ".join(str(error).split())
-            return found | {name: Figure(None, "1", None, why) for name in ("launches", "kernels", "host_gap_share")}
-        return found | profile_figures(profiles, self._chosen, epoch_s)
+            return {name: Figure(None, "1", None, why) for name in ("launches", "kernels", "host_gap_share")}
+        return profile_figures(profiles, self._chosen, epoch_s)
 
     def _profiled(self, placed: Any) -> StepProfile:
         self._step(placed)
@@ -97,11 +105,16 @@ class CloseLook:
 
 def profile_figures(profiles: list[StepProfile], chosen: Representatives, epoch_s: Figure) -> dict[str, Figure]:
     """Launches, kernels and the host gap of an epoch, from a profile of each chosen batch."""
-    measured, note = Origin.MEASURED, f"CUPTI, {chosen.note}"
+    measured, note = Origin.MEASURED, f"{cupti_name()}, {chosen.note}"
     busy = chosen.epoch_sum([p.busy_s for p in profiles])
     gap = Figure(None, "1", None, "an epoch has no duration to compare with")
     if epoch_s.value:
         why = f"share of the epoch's wall time in which no kernel runs; {note}"
+        if busy > epoch_s.value:
+            why += (
+                f"; by the profiles kernels run for {format_seconds(busy)}, longer than the epoch of "
+                f"{format_seconds(epoch_s.value)}: one of the two is off, and this is a bound"
+            )
         gap = Figure(max(0.0, 1 - busy / epoch_s.value), "1", measured, why)
     return {
         "launches": Figure(round(chosen.epoch_sum([p.launches for p in profiles])), "1", measured, note),

@@ -165,6 +165,17 @@ def run_policy(
     Raises:
         PolicyError: the policy does not fit the lengths.
     """
+    try:
+        figures, reason = _attempt(work, policy, device, execution, on_progress)
+    finally:
+        _give_back(device)  # after the frame that held the model and its tensors
+    return Record.failed(reason, figures=figures, **_who(work, policy, device))
+
+
+def _attempt(
+    work: Workload, policy: BatchPolicy, device: torch.device, execution: Execution, on_progress: OnProgress | None
+) -> tuple[dict[str, Figure], str]:
+    """Figures, and why there are no others."""
     run: StrategyRun | None = None
     figures: dict[str, Figure] = {}
     try:
@@ -174,20 +185,15 @@ def run_policy(
             figures = run.exact_figures()
             figures = run.run(on_progress)
     except CompileError as error:
-        reason = str(error)
+        return figures, str(error)
     except Exception as error:
         if not is_out_of_memory(error):
             raise
         where = f" at a batch of {run.shape}" if run is not None and run.shape else ""
-        reason = f"out of memory on {name_of(device)}{where}, {execution.mode}: lower rows, token_budget or max_length"
-    else:
-        absent = {
-            name: Figure(None, unit, None, f"{device.type} has no such gauge") for name, unit in GPU_FIGURES.items()
-        }
-        return Record.failed("not measured", figures=absent | figures, **_who(work, policy, device))
-    del run  # with its tensors, before the next strategy begins
-    _give_back(device)
-    return Record.failed(reason, figures=figures, **_who(work, policy, device))
+        why = f"out of memory on {name_of(device)}{where}, {execution.mode}: lower rows, token_budget or max_length"
+        return figures, why
+    absent = {name: Figure(None, unit, None, f"{device.type} has no such gauge") for name, unit in GPU_FIGURES.items()}
+    return absent | figures, "not measured"
 
 
 def refused(work: Workload, policy: BatchPolicy, device: torch.device, reason: str) -> Record:
@@ -206,10 +212,17 @@ def _who(work: Workload, policy: BatchPolicy, device: torch.device) -> dict[str,
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an error says that memory is out: CUDA's, the host's, or Python's own."""
+    """Whether an error says that memory is out: CUDA's, that of its libraries, the host's, or Python's own."""
     if isinstance(error, torch.OutOfMemoryError | MemoryError):
         return True
-    texts = ("not enough memory", "can't allocate memory", "Cannot allocate memory", "CUDA error: out of memory")
+    texts = (
+        "not enough memory",
+        "can't allocate memory",
+        "Cannot allocate memory",
+        "CUDA error: out of memory",
+        "CUBLAS_STATUS_ALLOC_FAILED",
+        "CUDNN_STATUS_ALLOC_FAILED",
+    )
     return isinstance(error, RuntimeError | OSError) and any(text in str(error) for text in texts)
 
 

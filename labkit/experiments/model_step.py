@@ -62,8 +62,8 @@ class ModelStep:
         if execution.compile:
             if device.type == "cpu":
                 _require_compiler()
-            # Dynamo counts the graphs of a code object over all models of the process: after so many, the next one would
-            # run eagerly. What it has compiled also keeps those models alive
+            # Dynamo counts the graphs of a code object over all models of the process: after 8 the next one would run
+            # eagerly. What it has compiled also keeps those models alive
             torch.compiler.reset()
             # dynamic from the start: rows and widths change from batch to batch, and one graph for all of them is what
             # a job would ship; with static shapes every new one would be compiled, up to a limit, and then fall back

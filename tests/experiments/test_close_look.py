@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,8 @@ from labkit.batching.plan import plan_epoch
 from labkit.batching.policy import BatchPolicy
 from labkit.bench.observers.launches import StepProfile
 from labkit.errors import MissingPackageError
-from labkit.experiments.close_look import profile_figures
+from labkit.experiments import close_look
+from labkit.experiments.close_look import CloseLook, profile_figures
 from labkit.experiments.measure import measure
 from labkit.experiments.model_step import ModelStep
 from labkit.experiments.representatives import Representatives
@@ -36,7 +38,44 @@ def test_a_profile_of_each_width_gives_the_epoch() -> None:
 def test_without_a_duration_there_is_no_gap_and_never_a_negative_one() -> None:
     none = profile_figures(PROFILES, CHOSEN, Figure(None, "s", None, "no events"))
     assert none["host_gap_share"].value is None
-    assert profile_figures(PROFILES, CHOSEN, Figure(5.0, "s", Origin.MEASURED))["host_gap_share"].value == 0
+    contradiction = profile_figures(PROFILES, CHOSEN, Figure(5.0, "s", Origin.MEASURED))["host_gap_share"]
+    assert contradiction.value == 0
+    why = "by the profiles kernels run for 6.00 s, longer than the epoch of 5.00 s: one of the two is off"
+    assert why in str(contradiction.reason)
+    fits = profile_figures(PROFILES, CHOSEN, Figure(6.0, "s", Origin.MEASURED))["host_gap_share"]
+    assert "is off" not in str(fits.reason)
+
+
+def test_on_a_gpu_the_profiler_is_opened_first_and_the_workspaces_are_freed_last(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    order: list[str] = []
+
+    class Memory:
+        def __init__(self, device: torch.device, held: tuple[torch.Tensor, ...]) -> None:
+            order.append(f"watch from {len(held)} parameters")
+
+        def after_run(self) -> None:
+            order.append("peaks")
+
+        def close(self) -> None:
+            order.append("free")
+
+        def figures(self) -> dict[str, Figure]:
+            return {"peak_bytes": Figure(7, "bytes", Origin.MEASURED)}
+
+    def profiled(call: Callable[[], object], device: torch.device) -> StepProfile:
+        call()
+        order.append("profile")
+        return PROFILES[0]
+
+    monkeypatch.setattr(close_look, "CudaMemory", Memory)
+    monkeypatch.setattr(close_look, "wake_profiler", lambda: order.append("wake"))
+    monkeypatch.setattr(close_look, "profile_step", profiled)
+    look = CloseLook(lambda batch: None, torch.nn.Linear(2, 2), torch.device("cuda"), CHOSEN)
+    found = look.after(lambda number: number, Figure(10.0, "s", Origin.MEASURED))
+    assert order == ["wake", "watch from 2 parameters", "peaks", "profile", "profile", "free"]
+    assert (found["peak_bytes"].value, found["launches"].value) == (7, 30)
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")

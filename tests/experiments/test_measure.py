@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import json
+import weakref
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ import pytest
 import torch
 from torch import Tensor
 
+import labkit.experiments.measure as measuring
 from labkit.batching.policy import BatchPolicy
 from labkit.bench.record import FIGURES, Record
 from labkit.errors import DeviceError, PolicyError
@@ -149,9 +152,10 @@ class Hungry(Din):
         RuntimeError(
             "[enforce fail at alloc_cpu.cpp:117] DefaultCPUAllocator: not enough memory: you tried to allocate"
         ),
+        RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"),
         MemoryError(),
     ],
-    ids=["cuda", "cpu", "python"],
+    ids=["cuda", "cpu", "cublas", "python"],
 )
 def test_out_of_memory_is_a_record_with_the_shape_of_the_batch(
     error: Exception, monkeypatch: pytest.MonkeyPatch
@@ -164,6 +168,27 @@ def test_out_of_memory_is_a_record_with_the_shape_of_the_batch(
     assert record.slots == 1800  # what is exact is known all the same
     assert record.provenance["padding_ratio"] is Origin.EXACT
     assert measure(Hungry(), LENGTHS, BatchPolicy("jagged", token_budget=64), seconds=0.01).ok
+
+
+@pytest.mark.parametrize("rows", [2, 16], ids=["runs", "out of memory"])
+def test_the_model_is_gone_before_its_memory_is_given_back(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    copies: list[weakref.ref[Hungry]] = []
+    left: list[int] = []
+
+    class Copied(Hungry):
+        def loss(self, batch: Batch) -> Loss:
+            copies.append(weakref.ref(self))
+            self.error = MemoryError()  # one of its own: what was raised before would hold the frames of that time
+            return super().loss(batch)
+
+    def give_back(device: torch.device) -> None:
+        gc.collect()
+        left.append(sum(copy() is not None for copy in copies))
+
+    monkeypatch.setattr(measuring, "_give_back", give_back)
+    assert measure(Copied(), LENGTHS, BatchPolicy("pad_max", rows=rows), seconds=0.01).ok == (rows == 2)
+    assert copies
+    assert left == [0]
 
 
 def test_another_error_is_no_lack_of_memory() -> None:

@@ -14,9 +14,9 @@ from torch.autograd import DeviceType
 
 from labkit.bench.observers.copied import Copied
 from labkit.bench.observers.launches import StepProfile, covered, cupti_name, summed
-from labkit.bench.observers.memory import memory_figures, traced, traced_figures
+from labkit.bench.observers.memory import CudaMemory, allocator_bytes, memory_figures, traced, traced_figures
 from labkit.bench.observers.waits import LoaderWait
-from labkit.provenance import Origin
+from labkit.provenance import Figure, Origin
 
 
 def test_the_wait_is_a_share_of_the_wall_time() -> None:
@@ -50,6 +50,72 @@ def test_allocated_reserved_and_used_are_three_numbers() -> None:
     names = ("peak_bytes", "allocated_bytes", "reserved_bytes", "device_used_bytes", "fragmentation")
     assert [found[name].value for name in names] == [60, 60, 80, 200, 0.25]
     assert memory_figures(0, 0, 9)["fragmentation"].value is None
+
+
+class FakeCuda:
+    """The counters of an allocator, with a library that keeps a workspace for each of its streams."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.tensors, self.workspaces, self.peak = 0, 0, 0
+        monkeypatch.setattr(torch._C, "_cuda_clearCublasWorkspaces", self.clear, raising=False)
+        for name in ("empty_cache", "reset_peak_memory_stats", "memory_allocated", "max_memory_allocated"):
+            monkeypatch.setattr(torch.cuda, name, getattr(self, name))
+        monkeypatch.setattr(torch.cuda, "max_memory_reserved", lambda device: 2 * self.peak)
+        monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (10, 10_000))
+
+    def clear(self) -> None:
+        self.workspaces = 0
+
+    def empty_cache(self) -> None:
+        pass
+
+    def memory_allocated(self, device: object) -> int:
+        return self.tensors + self.workspaces
+
+    def reset_peak_memory_stats(self, device: object) -> None:
+        self.peak = self.memory_allocated(device)
+
+    def max_memory_allocated(self, device: object) -> int:
+        return self.peak
+
+    def run(self, more: int, workspaces: int) -> None:
+        """A run that needs so much beyond what is there, and leaves workspaces behind."""
+        self.workspaces = max(self.workspaces, workspaces)
+        self.peak = max(self.peak, self.memory_allocated(None) + more)
+
+
+def test_a_peak_does_not_depend_on_the_runs_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    def watched(workspaces: int) -> dict[str, Figure]:
+        memory = CudaMemory(torch.device("cuda"), held)
+        cuda.run(more=1000, workspaces=workspaces)
+        memory.after_run()
+        memory.close()
+        return memory.figures()
+
+    cuda, held = FakeCuda(monkeypatch), [torch.zeros(100), torch.zeros(200)]  # 400 and 800 bytes: blocks of 512, 1024
+    cuda.tensors = 1536
+    small = watched(workspaces=32)
+    assert (small["peak_bytes"].value, small["workspace_bytes"].value) == (1536 + 32 + 1000, 32)
+    assert watched(workspaces=96)["workspace_bytes"].value == 96
+    cuda.run(more=0, workspaces=96)
+    assert watched(workspaces=32) == small
+
+
+def test_what_the_process_held_before_is_no_part_of_the_peak(monkeypatch: pytest.MonkeyPatch) -> None:
+    cuda, held = FakeCuda(monkeypatch), [torch.zeros(100)]
+    cuda.tensors = 512 + 5_000_000
+    memory = CudaMemory(torch.device("cuda"), held)
+    cuda.run(more=1000, workspaces=0)
+    memory.after_run()
+    memory.close()
+    found = memory.figures()
+    assert (found["peak_bytes"].value, found["allocated_bytes"].value) == (1512, 5_001_512)
+    assert "; without 5.00 MB that this process held before" in str(found["peak_bytes"].reason)
+
+
+def test_a_view_is_the_memory_of_its_storage_once() -> None:
+    whole = torch.zeros(1000)  # 4000 bytes
+    assert allocator_bytes([whole, whole[:10], torch.zeros(1)]) == 4096 + 512
 
 
 def test_a_traced_step_knows_its_peak_and_its_ops() -> None:
