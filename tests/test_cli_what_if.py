@@ -159,7 +159,7 @@ FIELDS = [
     "strategy", "policy", "padding_ratio", "slots", "kept_events", "events_lost", "sequences_truncated",
     "sequences_dropped", "batches", "shapes", "ghost_rows", "largest_batch_slots", "packs", "launches", "kernels",
     "peak_bytes", "time_s", "utilization", "provenance", "reason", "packing",
-    "step_s", "useful_s", "padding_s", "gap_s", "bound",
+    "step_s", "useful_s", "padding_s", "gap_s", "bound", "fits",
 ]  # fmt: skip
 
 

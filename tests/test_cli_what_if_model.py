@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -78,6 +79,22 @@ def test_a_strategy_that_the_model_does_not_take_says_so_and_the_others_go_on(st
                 "H100, H100-PCIe, H200, B200."
             ),
         ),
+        (
+            "--model din --gpu H100 --precision bf16",
+            ("precision bf16 is not modelled: the casts of mixed precision are not traced, choose float32 or tf32."),
+        ),
+        (
+            "--model din --gpu T4 --precision tf32",
+            "T4 has no tensor cores for tf32: choose one of float32, fp16.",
+        ),
+        (
+            "--model din --precision tf32",
+            "--precision tf32 says what a GPU computes in, and there is none: add --gpu NAME.",
+        ),
+        (
+            "--inference",
+            "--inference says what a model does, and there is none: add --model din|sasrec|gru4rec|pooled|ctr.",
+        ),
         ("--gpu H100", "--gpu 'H100' needs a model to run there: add --model din|sasrec|gru4rec|pooled|ctr."),
         (
             "--model dinn",
@@ -87,6 +104,50 @@ def test_a_strategy_that_the_model_does_not_take_says_so_and_the_others_go_on(st
 )
 def test_refused_in_one_line(complaint: Any, words: str, message: str) -> None:
     assert complaint(f"what-if ml-100k {words}") == message
+
+
+def test_what_has_no_room_on_the_gpu_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = "--model sasrec --gpu T4 --rows 4096 --strategy packed --strategy jagged"
+    words = ["what-if", "industrial_20m", *asked.split()]
+    assert main([*words, "--json"]) == 0
+    found = {record["strategy"]: record for record in json.loads(capsys.readouterr().out)["strategies"]}
+    assert {key: record["fits"] for key, record in found.items()} == {"packed": False, "jagged": True}
+    assert found["packed"]["provenance"]["fits"] == "modelled"
+    assert main(words) == 0
+    lines = capsys.readouterr().out.splitlines()
+    marked = {line.split()[0]: "GB! " in line for line in lines if line.startswith(("packed ", "jagged "))}
+    assert marked == {"packed": True, "jagged": False}
+    said = "! does not fit: the peak of packed is above the 16.00 GB of T4; the time is as if it had more memory"
+    assert said in lines
+
+
+def test_rows_that_the_model_refuses_are_not_modelled(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "lengths.csv"
+    file.write_text("length,count\n10,100\n20000,1\n")
+    words = "--model sasrec --gpu H100 --token-budget 30000 --rows 4 --json"
+    assert main(["what-if", str(file), *words.split()]) == 0
+    found = {record["strategy"]: record for record in json.loads(capsys.readouterr().out)["strategies"]}
+    for key, what in (("pad_max", "width"), ("packed", "width of the packs"), ("jagged", "longest row")):
+        assert found[key]["time_s"] is found[key]["peak_bytes"] is found[key]["fits"] is None
+        assert found[key]["reason"]["time_s"].startswith(f"{what} 20000 is above max_positions 8192 of the model: ")
+    assert found["pad_recent"]["time_s"] > 0
+
+
+def test_the_json_says_what_was_modelled(capsys: pytest.CaptureFixture[str]) -> None:
+    def answer(words: str) -> dict[str, Any]:
+        assert main(["what-if", "ml-100k", "--json", "--strategy", "pad_max", *words.split()]) == 0
+        data: dict[str, Any] = json.loads(capsys.readouterr().out)
+        return data
+
+    names = ("model", "gpu", "mode", "precision")
+    plain = answer("")
+    assert [plain[name] for name in (*names, "overheads")] == [None] * 5
+    trained = answer("--model din --gpu H100 --precision tf32")
+    assert [trained[name] for name in names] == ["din", "H100", "train", "tf32"]
+    assert trained["overheads"]["source"] == "assumed"
+    forward = answer("--model din --gpu H100 --inference")
+    assert [forward[name] for name in names] == ["din", "H100", "inference", "float32"]
+    assert forward["strategies"][0]["kernels"] < trained["strategies"][0]["kernels"]
 
 
 def test_the_table_has_the_modelled_columns(capsys: pytest.CaptureFixture[str]) -> None:

@@ -55,6 +55,8 @@ def what_if(
     max_sequences_per_pack: given.MaxSequencesPerPack = None,
     model: given.ModelKey = None,
     gpu: given.GpuName = None,
+    train: given.Training = None,
+    precision: given.PrecisionKey = None,
     user: given.User = None,
     users: given.Users = None,
     as_json: given.AsJson = False,
@@ -89,12 +91,13 @@ def what_if(
         "max_sequences_per_pack": max_sequences_per_pack,
     }
     lineup_of(settings)  # contradictions come before a long read
-    choice = model_choice(model, gpu)
+    mode = None if train is None else "train" if train else "inference"
+    choice = model_choice(model, gpu, mode=mode, precision=precision)
     tuned = open_tuned(lengths, user, users)
     histogram = open_source(lengths if tuned is None else tuned.length_histogram, user, users)
     policy = None if tuned is None else tuned.batch_policy
     scored = run(histogram, settings, strategy or tuple(Strategy), policy, choice)
-    _print(as_json, lambda: report(histogram, scored.what_ifs, scored.modelled), lambda: what_if_text(scored))
+    _print(as_json, lambda: report(histogram, scored.what_ifs, scored.modelled, choice), lambda: what_if_text(scored))
 
 
 @app.command()

@@ -11,6 +11,7 @@ import typer
 
 from labkit.batching.policy import Overflow, Oversize, PadTo
 from labkit.batching.strategies import Strategy
+from labkit.cost.devices import Precision
 from labkit.errors import NotebookError
 from labkit.experiments.lineup import EdgesBy
 from labkit.interchange.foreign import EdgeFormat
@@ -113,6 +114,12 @@ RowMultiple = Annotated[int | None, _parsed("row-multiple", "Round a bucket's ro
 Capacity = Annotated[int | None, _parsed("capacity", "Slots of a pack. [longest after the cap]")]
 ModelKey = Annotated[Model | None, choice_of("model", "Model the launches and memory of a training step too.", Model)]
 GpuName = Annotated[str | None, _parsed("gpu", "Model the time on this GPU, such as H100; needs --model.", str, "NAME")]
+Training = Annotated[
+    bool | None, typer.Option("--train/--inference", help="Model training steps, or forward passes. [train]")
+]
+PrecisionKey = Annotated[
+    Precision | None, choice_of("precision", "Of matrix products: float32 or tf32; needs --gpu. [float32]", Precision)
+]
 MaxSequencesPerPack = Annotated[int | None, _parsed("max-sequences-per-pack", "Most sequences of a pack. [no limit]")]
 
 # tune

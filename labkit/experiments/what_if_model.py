@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from labkit.batching.strategies import Strategy
+from labkit.batching.strategies import Layout, Strategy
 from labkit.batching.what_if import WhatIf
 from labkit.cost.devices import Gpu, Precision
 from labkit.cost.estimate import Launched, Timed, launched, timed
-from labkit.cost.mix import batch_mix
+from labkit.cost.mix import BatchMix, batch_mix
 from labkit.cost.overheads import ASSUMED, Overheads
 from labkit.cost.step_time import Bound
 from labkit.errors import LabkitError, PolicyError
 from labkit.experiments.model_cost import Mode, strategy_cost
 from labkit.lengths.histogram import LengthHistogram
-from labkit.models.registry import Model
+from labkit.models.registry import Model, above_positions, model_spec
 from labkit.provenance import Figure, Origin
 from labkit.units import format_bytes
 
@@ -76,12 +76,14 @@ class Modelled:
         bound: what most of the time goes to; None where there is no time.
         bound_reason: how that was found, or why it is None.
         refusal: why model and strategy do not go together; None where they do.
+        fits: whether the peak is within the memory of the GPU; None where there is no GPU or no peak.
     """
 
     figures: dict[str, Figure]
     bound: Bound | None
     bound_reason: str
     refusal: str | None = None
+    fits: bool | None = None
 
     @classmethod
     def nothing(cls, why: str) -> Modelled:
@@ -107,6 +109,8 @@ def modelled(scored: WhatIf, histogram: LengthHistogram, choice: ModelChoice) ->
     except LabkitError as error:
         return Modelled.refused(str(error))
     mix, is_graph = batch_mix(scored, histogram), strategy is Strategy.BUCKET_GRAPH
+    if (too_long := _too_long(choice.model, scored, histogram, mix)) is not None:
+        return Modelled.nothing(too_long)
     on_any = launched(cost, mix, is_graph=is_graph)
     figures = _launched_figures(on_any, choice, mix.how, is_graph=is_graph)
     if choice.gpu is None:
@@ -125,7 +129,8 @@ def modelled(scored: WhatIf, histogram: LengthHistogram, choice: ModelChoice) ->
     how = f"{choice.title}: roofline and launch overheads ({choice.overheads.source}); {mix.how}"
     parts = f"compute {on_gpu.compute_s:.3g} s, bandwidth {on_gpu.bandwidth_s:.3g} s, launch {on_gpu.launch_s:.3g} s"
     why = f"the largest part of the time: {parts}; {how}"
-    return Modelled(figures | _timed_figures(on_gpu, how), on_gpu.bound, why)
+    fits = on_any.peak_bytes <= choice.gpu.memory_bytes
+    return Modelled(figures | _timed_figures(on_gpu, how), on_gpu.bound, why, fits=fits)
 
 
 def refuse_if_none_fits(found: Iterable[Modelled]) -> None:
@@ -137,6 +142,23 @@ def refuse_if_none_fits(found: Iterable[Modelled]) -> None:
     refusals = [m.refusal for m in found]
     if refusals and all(refusals):
         raise PolicyError(str(refusals[0]))
+
+
+def _too_long(model: Model, scored: WhatIf, histogram: LengthHistogram, mix: BatchMix) -> str | None:
+    """What the model says to the longest row or pack; None where it takes it."""
+    most = model_spec(model).max_positions
+    if most is None:
+        return None
+    what, longest = "longest row", histogram.capped(scored.policy.max_length).max
+    if scored.policy.spec.layout is Layout.PADDED:
+        what, longest = "width", _widest(mix)
+    elif scored.policy.spec.layout is Layout.PACKED_ROWS:
+        what, longest = "width of the packs", _widest(mix)
+    return above_positions(what, longest, most) if longest > most else None
+
+
+def _widest(mix: BatchMix) -> int:
+    return int(max(shapes.width.max(initial=0) for shapes in (mix.shapes, mix.largest)))
 
 
 def _launched_figures(found: Launched, choice: ModelChoice, how: str, *, is_graph: bool) -> dict[str, Figure]:

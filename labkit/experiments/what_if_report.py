@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from labkit.batching.what_if import FIGURES, WhatIf
-from labkit.experiments.what_if_model import NEEDS_A_MODEL, Modelled
+from labkit.experiments.what_if_model import NEEDS_A_MODEL, ModelChoice, Modelled
 from labkit.lengths.histogram import LengthHistogram
 from labkit.provenance import Origin
 
@@ -23,14 +23,18 @@ UNKNOWN = Modelled.nothing(NEEDS_A_MODEL)
 
 
 def report(
-    histogram: LengthHistogram, what_ifs: Iterable[WhatIf], modelled: Iterable[Modelled] | None = None
+    histogram: LengthHistogram,
+    what_ifs: Iterable[WhatIf],
+    modelled: Iterable[Modelled] | None = None,
+    choice: ModelChoice | None = None,
 ) -> dict[str, Any]:
-    """The whole JSON: the data set, the bucket edges that the policies share, and a record a strategy.
+    """The whole JSON: data set, what was modelled, the bucket edges that the policies share, a record a strategy.
 
     Args:
         histogram: of the data set.
         what_ifs: results on it; ``bucket_edges`` are those of the first with buckets, null where there is none.
         modelled: what a model adds to each; None: no model was chosen.
+        choice: what was modelled: ``model``, ``gpu``, ``mode``, ``precision`` and ``overheads``, null without one.
     """
     scored = tuple(what_ifs)
     of_model = [UNKNOWN] * len(scored) if modelled is None else list(modelled)
@@ -38,8 +42,22 @@ def report(
     found = next(edges, None)
     return {
         "lengths": lengths_record(histogram),
+        **choice_record(choice),
         "bucket_edges": None if found is None else list(found),
         "strategies": [strategy_record(s, m) for s, m in zip(scored, of_model, strict=True)],
+    }
+
+
+def choice_record(choice: ModelChoice | None) -> dict[str, Any]:
+    """What was modelled, or null; ``precision`` and ``overheads`` mean nothing without a GPU."""
+    if choice is None:
+        return dict.fromkeys(("model", "gpu", "mode", "precision", "overheads"))
+    return {
+        "model": str(choice.model),
+        "gpu": None if choice.gpu is None else choice.gpu.name,
+        "mode": str(choice.mode),
+        "precision": str(choice.precision),
+        "overheads": asdict(choice.overheads),
     }
 
 
@@ -59,7 +77,8 @@ def strategy_record(scored: WhatIf, modelled: Modelled = UNKNOWN) -> dict[str, A
 
     Returns:
         ``strategy``, ``policy``, the figures, ``packs`` and ``packing`` (the figures of packs, null where nothing is
-        packed), those of a model and ``bound`` (compute, bandwidth or launch), which are None where they do not exist;
+        packed), those of a model, ``bound`` (compute, bandwidth or launch) and ``fits`` (the peak is within the memory
+        of the GPU), which are None where they do not exist;
         ``provenance`` has an entry for every figure that is there, ``reason`` one for every figure that is not, and for
         those that need a word.
     """
@@ -69,6 +88,10 @@ def strategy_record(scored: WhatIf, modelled: Modelled = UNKNOWN) -> dict[str, A
     bound = None if modelled.bound is None else str(modelled.bound)
     if bound is not None:
         origins["bound"] = str(Origin.MODELLED)
+    if modelled.fits is None:
+        reasons["fits"] = modelled.bound_reason
+    else:
+        origins["fits"] = str(Origin.MODELLED)
     packing = None if scored.packing is None else asdict(scored.packing)
     exact = {} if packing is None else {"packing": str(Origin.EXACT)}
     return {
@@ -79,6 +102,7 @@ def strategy_record(scored: WhatIf, modelled: Modelled = UNKNOWN) -> dict[str, A
         "packing": packing,
         **of_model,
         "bound": bound,
+        "fits": modelled.fits,
         "provenance": {**{name: str(origin) for name, origin in scored.provenance.items()}, **exact, **origins},
         "reason": {
             **scored.reason,

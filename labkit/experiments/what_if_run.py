@@ -8,18 +8,22 @@ from typing import Any
 
 from labkit.batching.costs import parse_cost
 from labkit.batching.edges import Edges
+from labkit.batching.fields import choice as choice_of
 from labkit.batching.policy import BatchPolicy, Overflow
 from labkit.batching.strategies import STRATEGIES, Batching, Strategy
 from labkit.batching.what_if import WhatIf, what_if
-from labkit.cost.devices import gpu
+from labkit.cost.devices import Precision, gpu
 from labkit.errors import EdgesError, PolicyError
 from labkit.experiments.lineup import EdgesBy, Lineup
+from labkit.experiments.model_cost import Mode
 from labkit.experiments.what_if_model import ModelChoice, Modelled, modelled, refuse_if_none_fits
 from labkit.lengths.histogram import LengthHistogram
 from labkit.models.registry import Model, model_spec
 from labkit.units import shown
 
 _EDGE_SETTINGS = ("buckets", "edges_by", "quantiles", "bucket_edges", "edge_cost")
+
+_ADD_MODEL = f"add --model {'|'.join(Model)}."
 
 # settings of a policy that a lineup does not know, and that hold for every strategy that uses them
 _COMMON = ("batch_order", "shuffle", "drop_last")
@@ -85,18 +89,35 @@ def run(
     return Scored(histogram, lineup, edges, what_ifs, choice, found)
 
 
-def model_choice(model: Model | str | None, gpu_name: str | None) -> ModelChoice | None:
-    """What ``--model`` and ``--gpu`` ask for.
+def model_choice(
+    model: Model | str | None,
+    gpu_name: str | None,
+    *,
+    mode: Mode | str | None = None,
+    precision: Precision | str | None = None,
+) -> ModelChoice | None:
+    """What ``--model``, ``--gpu``, ``--inference`` and ``--precision`` ask for; None: not given.
 
     Raises:
-        PolicyError: a GPU without a model, or a model that does not exist.
-        GpuError: a GPU that is not in the table.
+        PolicyError: a GPU, mode or precision without a model, a precision without a GPU or one that is not modelled, or
+            a model that does not exist.
+        GpuError: a GPU that is not in the table, or that lacks the precision.
     """
     if model is None:
-        if gpu_name is not None:
-            raise PolicyError(f"--gpu {shown(gpu_name)} needs a model to run there: add --model {'|'.join(Model)}.")
+        for option, value in (("--gpu", gpu_name), ("--precision", precision)):
+            if value is not None:
+                raise PolicyError(f"{option} {shown(str(value))} needs a model to run there: {_ADD_MODEL}")
+        if mode is not None:
+            raise PolicyError(f"--{mode} says what a model does, and there is none: {_ADD_MODEL}")
         return None
-    return ModelChoice(model_spec(model).model, None if gpu_name is None else gpu(gpu_name))
+    if precision is not None and gpu_name is None:
+        raise PolicyError(f"--precision {precision} says what a GPU computes in, and there is none: add --gpu NAME.")
+    return ModelChoice(
+        model_spec(model).model,
+        None if gpu_name is None else gpu(gpu_name),
+        Mode.TRAIN if mode is None else choice_of("mode", mode, Mode),
+        Precision.FLOAT32 if precision is None else choice_of("precision", precision, Precision),
+    )
 
 
 def lineup_of(settings: Mapping[str, Any], tuned: BatchPolicy | None = None) -> Lineup:

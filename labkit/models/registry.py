@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 #: Items of the default embedding tables, and the width of an embedding.
 ITEMS = 100_000
 WIDTH = 32
+#: Positions that SASRec learns by default: it takes no longer history.
+POSITIONS = 8192
 
 
 class Model(StrEnum):
@@ -58,6 +60,7 @@ class ModelSpec:
         takes: the layouts that it takes; equal to ``takes`` of its class.
         fields: what a sample holds, at the default sizes.
         path: ``module:class``, loaded when it is built.
+        max_positions: longest row or pack that it takes at the default sizes; None: any.
     """
 
     model: Model
@@ -65,6 +68,7 @@ class ModelSpec:
     takes: tuple[Layout, ...]
     fields: tuple[FieldSpec, ...]
     path: str
+    max_positions: int | None = None
 
     @property
     def sequences(self) -> tuple[str, ...]:
@@ -106,6 +110,7 @@ MODELS: dict[Model, ModelSpec] = {
             (Layout.PADDED, Layout.JAGGED, Layout.PACKED_ROWS),
             _items(_NEGATIVES),
             "sasrec:SasRec",
+            POSITIONS,
         ),
         ModelSpec(
             Model.GRU4REC,
@@ -157,6 +162,14 @@ def model_spec(model: Model | str) -> ModelSpec:
             f"model must be one of {', '.join(Model)}, or a model of the table: got a {type(model).__name__}."
         )
     return MODELS[choice("model", model, Model)]
+
+
+def above_positions(what: str, longest: int, most: int) -> str:
+    """Why a model that has learned so many positions takes no longer row."""
+    return (
+        f"{what} {longest} is above max_positions {most} of the model: build it with max_positions={longest}, "
+        f"or cut histories with max_length={most}."
+    )
 
 
 def build(model: Model | str, **sizes: Any) -> RaggedModel:

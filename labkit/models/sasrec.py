@@ -16,7 +16,7 @@ from labkit.layouts.padded import PaddedBatch
 from labkit.models.base import Loss, RaggedModel, field
 from labkit.models.causal_attention import CausalAttention
 from labkit.models.next_item import next_item_loss
-from labkit.models.registry import ITEMS, WIDTH
+from labkit.models.registry import ITEMS, POSITIONS, WIDTH, above_positions
 
 
 class Block(nn.Module):
@@ -68,7 +68,7 @@ class SasRec(RaggedModel):
         width: int = WIDTH,
         blocks: int = 2,
         heads: int = 1,
-        max_positions: int = 8192,
+        max_positions: int = POSITIONS,
         dropout: float = 0.0,
         padding: Side | str = Side.RIGHT,
     ) -> None:
@@ -141,8 +141,5 @@ class SasRec(RaggedModel):
             raise self.refusal(batch)
         most = self.positions.num_embeddings
         if longest > most:
-            raise ShapeError(
-                f"{what} {longest} is above max_positions {most} of the model: build it with max_positions={longest}, "
-                f"or cut histories with max_length={most}."
-            )
+            raise ShapeError(above_positions(what, longest, most))
         return batch

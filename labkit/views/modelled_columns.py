@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from labkit.batching.strategies import Strategy
 from labkit.experiments.what_if_model import ModelChoice, Modelled
 from labkit.provenance import Origin
 from labkit.units import format_bytes, format_count, format_seconds, format_share
@@ -74,16 +75,39 @@ def modelled_columns(choice: ModelChoice | None) -> tuple[ModelledColumn, ...]:
 
 
 def modelled_text(found: Modelled | None, column: ModelledColumn) -> str:
-    """The cell in plain text, with the mark of a modelled number."""
+    """The cell in plain text, with the mark of a modelled number; a peak above the memory of the GPU ends in ``!``."""
     text = None if found is None else column.text(found)
-    return "-" if text is None else f"~{text}"
+    if found is None or text is None:
+        return "-"
+    return f"~{text}!" if is_above_memory(found, column.name) else f"~{text}"
+
+
+def is_above_memory(found: Modelled | None, name: str) -> bool:
+    """The figure is a peak that the GPU has no memory for."""
+    return found is not None and found.fits is False and name == "peak_bytes"
+
+
+def does_not_fit(found: Iterable[tuple[Strategy, Modelled | None]], choice: ModelChoice | None) -> list[str]:
+    """A line on the strategies whose peak is above the memory of the GPU; none where there is none."""
+    over = [(key, m) for key, m in found if is_above_memory(m, "peak_bytes")]
+    if choice is None or choice.gpu is None or not over:
+        return []
+    name, memory = choice.gpu.name, format_bytes(choice.gpu.memory_bytes)
+    keys = ", ".join(key for key, _ in over)
+    return [f"! does not fit: the peak of {keys} is above the {memory} of {name}; the time is as if it had more memory"]
+
+
+def columns_explained(choice: ModelChoice | None) -> list[str]:
+    """What the columns mean, in one line; none without a model."""
+    columns = modelled_columns(choice)
+    return ["; ".join(f"{column.header}: {column.tip}" for column in columns)] if columns else []
 
 
 def best_of(columns: Sequence[ModelledColumn], found: Sequence[Modelled]) -> dict[str, float]:
-    """Smallest value of each column in which less is better, where the strategies differ in it."""
+    """Smallest value of each column in which less is better, where the strategies that fit differ in it."""
     best = {}
     for column in columns:
-        values = {value for m in found if (value := column.value(m)) is not None}
+        values = {value for m in found if m.fits is not False and (value := column.value(m)) is not None}
         if column.lower_is_better and len(values) > 1:
             best[column.name] = min(values)
     return best
@@ -97,12 +121,12 @@ def modelled_cell(found: Modelled | None, column: ModelledColumn, best: dict[str
         return f'<td data-figure="{column.name}" class="none" title="{html.escape(why)}">–</td>'
     value = column.value(found)
     mark, _ = BADGES[Origin.MODELLED]
-    why, kind = (
-        html.escape(column.reason(found)),
-        "best" if value is not None and best.get(column.name) == value else "",
-    )
+    why = html.escape(column.reason(found))
+    is_best = found.fits is not False and value is not None and best.get(column.name) == value
+    over = is_above_memory(found, column.name)
+    kind = "loss" if over else "best" if is_best else ""
     data = html.escape(str(found.bound)) if value is None else repr(value)
     return (
         f'<td data-figure="{column.name}" data-value="{data}" class="{kind}" title="{why}">'
-        f'{text}<sup class="{Origin.MODELLED}">{mark}</sup></td>'
+        f'{text}{"!" if over else ""}<sup class="{Origin.MODELLED}">{mark}</sup></td>'
     )

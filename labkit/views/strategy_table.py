@@ -14,7 +14,14 @@ from labkit.provenance import Origin
 from labkit.views.badges import BADGES as BADGES
 from labkit.views.columns import COLUMNS, Column
 from labkit.views.measured_columns import NOTHING, Measured
-from labkit.views.modelled_columns import best_of, modelled_cell, modelled_columns, modelled_text
+from labkit.views.modelled_columns import (
+    best_of,
+    columns_explained,
+    does_not_fit,
+    modelled_cell,
+    modelled_columns,
+    modelled_text,
+)
 from labkit.views.pack_line import pack_line
 from labkit.views.table_style import STYLE as STYLE
 
@@ -64,7 +71,7 @@ class StrategyTable:
         return (
             f'{STYLE}<div class="labkit-table-box" data-seq="{seq}"><table class="{kind}">'
             f"<thead>{self._groups()}<tr><th>strategy</th>{self._heads()}</tr></thead><tbody>{body}</tbody></table>"
-            f'<p class="labkit-legend labkit-table">{legend}</p></div>'
+            f'<p class="labkit-legend labkit-table">{"<br>".join([legend, *map(html.escape, self._below())])}</p></div>'
         )
 
     def _heads(self) -> str:
@@ -102,11 +109,16 @@ class StrategyTable:
             f'<sup class="{o}">{mark}</sup> {text}' for o, (mark, text) in BADGES.items() if o in shown
         )
 
+    def _below(self) -> list[str]:
+        """What the modelled columns mean, and what has no room on the GPU."""
+        found = ((s.strategy, s.modelled) for s in self.scores)
+        return [*columns_explained(self.choice), *does_not_fit(found, self.choice)]
+
     def __repr__(self) -> str:
         """Aligned text; ``~`` marks a modelled number."""
         added = modelled_columns(self.choice)
         rows = [["strategy", *(c.header for c in COLUMNS), *(c.header for c in added)]]
-        notes = [] if self.choice is None else [f"modelled: {self.choice.title}"]
+        notes = [] if self.choice is None else [f"modelled: {self.choice.title}", *self._below()]
         for s in self.scores:
             if s.what_if is None:
                 notes.append(f"{s.strategy}: {s.error}")

@@ -11,7 +11,7 @@ from labkit.experiments.what_if_run import Scored
 from labkit.lengths.histogram import LengthHistogram
 from labkit.provenance import Origin
 from labkit.units import format_share
-from labkit.views.modelled_columns import modelled_columns, modelled_text
+from labkit.views.modelled_columns import columns_explained, does_not_fit, modelled_columns, modelled_text
 from labkit.views.pack_line import pack_line
 
 #: The mark in front of a number, and what the legend says of it; an exact number has none.
@@ -120,10 +120,17 @@ def _model_lines(scored: Scored) -> list[str]:
         return []
     said: dict[str, list[str]] = {}
     for w, found in zip(scored.what_ifs, scored.modelled, strict=True):
-        if found.refusal is not None:
-            said.setdefault(found.refusal, []).append(str(w.policy.strategy))
+        kernels = found.figures["kernels"]
+        if kernels.value is None and kernels.reason is not None:
+            said.setdefault(kernels.reason, []).append(str(w.policy.strategy))
     overheads = f"; overheads {scored.choice.overheads.source}" if scored.choice.gpu else ""
-    return [f"modelled: {scored.choice.title}{overheads}", *(f"{', '.join(who)}: {why}" for why, who in said.items())]
+    strategies = (w.policy.strategy for w in scored.what_ifs)
+    return [
+        f"modelled: {scored.choice.title}{overheads}",
+        *columns_explained(scored.choice),
+        *does_not_fit(zip(strategies, scored.modelled, strict=True), scored.choice),
+        *(f"{', '.join(who)}: {why}" for why, who in said.items()),
+    ]
 
 
 def _notes(scored: Scored) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from labkit.batching.strategies import Strategy
 from labkit.cost.devices import gpu
@@ -52,6 +53,23 @@ def test_the_fewest_launches_are_the_best() -> None:
     text = table(ModelChoice(Model.DIN)).html()
     best = {s: 'class="best"' in cells(text, s)[-2] for s in ("pad_max", "bucket_graph")}
     assert best == {"pad_max": False, "bucket_graph": True}
+
+
+def test_a_peak_above_the_memory_stands_out_and_is_no_best() -> None:
+    small = replace(gpu("T4"), memory_bytes=13_000_000)
+    text = table(ModelChoice(Model.DIN, small)).html()
+    peaks = {key: next(c for c in cells(text, key) if "peak_bytes" in c) for key in ("pad_max", "bucket_graph")}
+    assert 'class="loss"' in peaks["pad_max"]
+    assert "MB!<sup" in peaks["pad_max"]
+    assert 'class="best"' not in "".join(cells(text, "pad_max")[-6:])
+    assert "! does not fit: the peak of pad_max" in text
+    assert "! does not fit" not in table(ModelChoice(Model.DIN, gpu("T4"))).html()
+
+
+def test_the_columns_are_explained_below() -> None:
+    assert "bound: what most of the time goes to: arithmetic, bytes, or starting kernels" in repr(
+        table(ModelChoice(Model.DIN, gpu("T4")))
+    )
 
 
 def test_as_text() -> None:
