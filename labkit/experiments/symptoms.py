@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from labkit.batching.strategies import Strategy
 from labkit.cost.devices import Gpu
 from labkit.cost.step_time import Bound
 from labkit.experiments.compare_rows import Compared
@@ -122,6 +123,12 @@ def _above(name: str, limit: float, say: str) -> Look:
     return look
 
 
+def _fragmented(row: Compared, gpu: Gpu | None) -> Sign | None:
+    if row.strategy is Strategy.BUCKET_GRAPH:
+        return None  # its graphs keep a pool of their own, reserved and in no tensor between replays
+    return _above("fragmentation", FRAGMENTED, "fragmentation")(row, gpu)
+
+
 def _measured(row: Compared, name: str) -> Figure | None:
     return None if row.record is None else row.record.figures.get(name)
 
@@ -204,8 +211,9 @@ SYMPTOMS: tuple[Symptom, ...] = (
         f"more than {FRAGMENTED:.0%} of what the allocator holds is in no tensor",
         "batches of many different shapes",
         "allocated and reserved bytes of the record; shapes in labkit what-if",
-        "fewer shapes (bucket_graph, length_multiple); PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
-        _above("fragmentation", FRAGMENTED, "fragmentation"),
+        "fewer shapes (length_multiple, fewer buckets); PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True; not "
+        "bucket_graph: the pool of its graphs stays reserved",
+        _fragmented,
     ),
     Symptom(
         "recompiles",

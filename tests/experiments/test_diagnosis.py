@@ -127,5 +127,15 @@ def test_the_number_keeps_its_origin() -> None:
     assert [f.signs[0][1].figure.origin for f in (exact, stored, model)] == ["exact", "recorded", "modelled"]
 
 
+def test_the_pool_of_graphs_is_no_fragmented_memory() -> None:
+    rows = [
+        row(strategy, record=record(str(strategy), fragmentation=0.9)) for strategy in Strategy if "bucket" in strategy
+    ]
+    (finding,) = diagnose(rows, H100)
+    assert Strategy.BUCKET_GRAPH not in [strategy for strategy, _ in finding.signs]
+    assert len(finding.signs) == len(rows) - 1
+    assert "not bucket_graph" in finding.symptom.remedy
+
+
 def test_a_strategy_that_does_not_fit_has_no_symptom() -> None:
     assert names(row(audit=None, error="too wide")) == []
