@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
-from threading import Lock, Thread
+from threading import Lock
 from typing import Any
 
 from labkit.batching.fields import choice
@@ -101,19 +101,6 @@ def strategy_cost(model: Model | str, strategy: Strategy | str, mode: Mode | str
         PolicyError: they do not go together; the message names what does.
     """
     return step_cost(model, check_layout(model, strategy), mode)
-
-
-def load_in_background(model: Model | str, mode: Mode | str = Mode.TRAIN) -> Thread:
-    """Trace every layout of a model in a thread, so that a panel stays alive; later calls of ``step_cost`` find it."""
-    spec, chosen = model_spec(model), choice("mode", mode, Mode)
-
-    def load() -> None:
-        for layout in spec.takes:
-            step_cost(spec.model, layout, chosen)
-
-    thread = Thread(target=load, name=f"cost of {spec.model}", daemon=True)
-    thread.start()
-    return thread
 
 
 @lru_cache(maxsize=64)

@@ -19,7 +19,6 @@ from labkit.experiments.model_cost import (
     Mode,
     Sample,
     fit_model,
-    load_in_background,
     sample_batch,
     shape_of,
     step_cost,
@@ -113,8 +112,5 @@ def test_a_layout_that_a_model_does_not_take_is_refused() -> None:
         strategy_cost(Model.GRU4REC, Strategy.JAGGED)
 
 
-def test_costs_load_in_the_background() -> None:
-    thread = load_in_background(Model.POOLED)
-    thread.join(timeout=120)
-    assert not thread.is_alive()
+def test_a_model_is_traced_once() -> None:
     assert step_cost(Model.POOLED, Layout.PADDED) is step_cost("pooled", "padded", "train")
