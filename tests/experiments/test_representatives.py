@@ -34,3 +34,31 @@ def test_of_many_widths_a_few_stand_for_all() -> None:
 def test_the_largest_batch_has_the_most_slots_not_the_greatest_width() -> None:
     plan = plan_epoch([4] * 10 + [30], BatchPolicy("bucket_budget", token_budget=40, bucket_edges=(4, 30)))
     assert plan.batch_slots[Representatives.of_plan(plan).largest] == 40
+
+
+def test_a_batch_that_was_not_filled_stands_for_no_width() -> None:
+    # a bucket of 9 rows, 2 a batch: the last has 1, and is the first to come in two plans of five
+    lengths = [4] * 9 + [8] * 9
+    for seed in range(10):
+        plan = plan_epoch(lengths, BatchPolicy("bucket_rows", rows=2, bucket_edges=(4, 8)), seed=seed)
+        assert [int(plan.rows[i]) for i in Representatives.of_plan(plan).batches] == [2, 2]
+
+
+def test_of_a_whole_batch_and_a_part_of_one_it_is_the_whole() -> None:
+    for seed in range(6):
+        plan = plan_epoch([4] * 3, BatchPolicy("bucket_rows", rows=2, bucket_edges=(4,)), seed=seed)
+        assert [int(plan.rows[i]) for i in Representatives.of_plan(plan).batches] == [2]
+
+
+@pytest.mark.parametrize(
+    "policy", [BatchPolicy("jagged", token_budget=4096), BatchPolicy("pad_batch", rows=64)], ids=str
+)
+def test_of_many_widths_none_is_of_a_batch_that_was_not_filled(policy: BatchPolicy) -> None:
+    padded = policy.strategy == "pad_batch"
+    for seed in range(20):
+        lengths = np.minimum(np.random.default_rng(seed).geometric(0.04, 2050), 256)
+        plan = plan_epoch(lengths, policy, seed=seed)
+        chosen = Representatives.of_plan(plan)
+        assert not chosen.complete
+        size = plan.rows if padded else plan.batch_slots
+        assert min(size[list(chosen.batches)]) > 0.9 * np.median(size)
