@@ -16,7 +16,7 @@ from labkit.bench.environment import environment, name_of
 from labkit.bench.observers.utilization import utilization
 from labkit.bench.observers.utilization_gpu import GPU_FIGURES
 from labkit.bench.record import Record
-from labkit.errors import CompileError, PolicyError
+from labkit.errors import CompileError, LengthsError, PolicyError
 from labkit.experiments.device_choice import open_device
 from labkit.experiments.execution import DEFAULT_SEQUENCES, Amp, Execution
 from labkit.experiments.histories import Histories, from_fields, sampled_lengths, synthetic
@@ -25,6 +25,7 @@ from labkit.lengths.histogram import LengthHistogram
 from labkit.models.base import RaggedModel
 from labkit.models.registry import MODELS, Model, ModelSpec, check_layout, model_spec
 from labkit.provenance import Figure
+from labkit.units import shown
 
 #: Called with the steps done and the seconds since the first timed step.
 OnProgress = Callable[[int, float], object]
@@ -38,11 +39,32 @@ class Workload:
         spec: row of the model table.
         model: the weights that every run starts from; never trained itself.
         data: the samples.
+
+    Raises:
+        LengthsError: samples without any event.
+        PolicyError: an id that the model has no row for.
     """
 
     spec: ModelSpec
     model: RaggedModel
     data: Histories
+
+    def __post_init__(self) -> None:
+        """Refuse what no strategy could be measured on."""
+        data = self.data
+        if not data.offsets[-1]:
+            raise LengthsError(f"all {len(data)} sequences have length 0: there is no event to measure.")
+        for field in self.spec.fields:
+            known = None if field.vocabulary is None else self.model.vocabulary(field.name)
+            if known is None or known >= (field.vocabulary or 0):
+                continue
+            most = int((data.events if field.per == "event" else data.rows)[field.name].max(initial=-1))
+            if most >= known:
+                kind, cure = ("made-up", ", or give real events") if data.made_up else ("given", "")
+                raise PolicyError(
+                    f"the {kind} ids of {field.name} go up to {most}, and the model has {known} of them: build it with "
+                    f"{field.vocabulary}{cure}."
+                )
 
     @classmethod
     def of(
@@ -144,6 +166,8 @@ def measure(
         pad_on_device=pad_on_device,
         seed=seed,
     )
+    if not isinstance(policy, BatchPolicy):
+        raise PolicyError(f"policy must be a BatchPolicy: got {shown(policy)}. Write BatchPolicy('jagged').")
     opened = open_device(device)
     check_layout(_key(model), policy.strategy)
     return run_policy(Workload.of(model, data, seed=seed), policy, opened, execution, on_progress)

@@ -102,12 +102,12 @@ class StrategyRun:
 
     def exact_figures(self) -> dict[str, Figure]:
         """What the plan says, before anything has run."""
-        plan, exact = self.plan, Origin.EXACT
+        plan, exact, what = self.plan, Origin.EXACT, f"exact of the epoch planned with seed {self.execution.seed}"
         return {
-            "padding_ratio": Figure(plan.padding_ratio, "1", exact),
-            "events": Figure(plan.kept_events, "events", exact),
-            "slots": Figure(plan.slots, "slots", exact),
-            "batches": Figure(len(plan), "1", exact),
+            "padding_ratio": Figure(plan.padding_ratio, "1", exact, what),
+            "events": Figure(plan.kept_events, "events", exact, what),
+            "slots": Figure(plan.slots, "slots", exact, what),
+            "batches": Figure(len(plan), "1", exact, what),
         }
 
     def run(self, on_step: OnStep | None = None) -> dict[str, Figure]:

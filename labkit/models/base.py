@@ -50,6 +50,11 @@ class RaggedModel(nn.Module):
         """Loss over the real targets: ghost rows and padding do not count."""
         raise NotImplementedError
 
+    def vocabulary(self, name: str) -> int | None:
+        """How many ids of a field the model has rows for; None where it does not look them up."""
+        table = getattr(self, "table", None)  # one table for items, targets and negatives
+        return table.num_embeddings if isinstance(table, nn.Embedding) else None
+
     def check(self, batch: Batch) -> None:
         """Refuse a batch of a layout that the model does not take; a forward begins with it.
 

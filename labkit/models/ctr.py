@@ -53,6 +53,10 @@ class Ctr(RaggedModel):
         )
         self.heads = nn.ModuleList(mlp(shared_layers[-1], head) for _ in range(sizes["labels"]))
 
+    def vocabulary(self, name: str) -> int | None:
+        """How many ids of a field the model has rows for; None where it does not look them up."""
+        return self.tables.vocabulary(name)
+
     def forward(self, batch: Batch) -> Tensor:
         """(R, tasks) logits.
 

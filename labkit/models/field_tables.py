@@ -41,6 +41,12 @@ class FieldTables(nn.Module):
         """(R, outputs): the embeddings of all fields side by side."""
         return torch.cat([self._looked_up(batch, *each) for each in self.fields], dim=-1)
 
+    def vocabulary(self, name: str) -> int | None:
+        """Rows of the table of a field; None where it has none."""
+        owners = {known: owner for known, _, owner in self.fields}
+        table = self.tables[f"{owners[name]}_table"] if name in owners else None
+        return table.num_embeddings if isinstance(table, nn.Embedding) else None
+
     def _looked_up(self, batch: Batch, name: str, per: str, owner: str) -> Tensor:
         table: Tensor = self.tables[f"{owner}_table"].weight  # type: ignore[assignment]
         if per == "event":

@@ -15,12 +15,14 @@ from torch import Tensor
 import labkit.experiments.measure as measuring
 from labkit.batching.policy import BatchPolicy
 from labkit.bench.record import FIGURES, Record
-from labkit.errors import DeviceError, PolicyError
+from labkit.errors import DeviceError, LengthsError, PolicyError
 from labkit.experiments.measure import is_out_of_memory, measure
 from labkit.jagged import Jagged
 from labkit.layouts.batch import Batch
 from labkit.models.base import Loss
+from labkit.models.ctr import Ctr
 from labkit.models.din import Din
+from labkit.models.registry import MODELS, FieldSpec, Model
 from labkit.provenance import Origin
 
 LENGTHS = np.array([1, 2, 3, 30, 1, 2, 5, 8, 0, 4] * 6)
@@ -212,6 +214,18 @@ def test_segmented_on_a_cpu_says_what_ran_in_the_place_of_the_kernels() -> None:
             {"policy": BatchPolicy("rnn_packed", rows=2)},
             PolicyError,
             "model din does not take the packed_sequence layout",
+        ),
+        ({"policy": "jagged"}, PolicyError, r"^policy must be a BatchPolicy: got 'jagged'\. Write BatchPolicy\("),
+        ({"data": np.zeros(7, int)}, LengthsError, r"^all 7 sequences have length 0: there is no event to measure\.$"),
+        (
+            {"model": Din(items=50)},
+            PolicyError,
+            "^the made-up ids of items go up to .*, and the model has 50 of them: build it with 100000, or give real",
+        ),
+        (
+            {"model": Ctr(fields=(FieldSpec("items", "event", "int64", 50), *MODELS[Model.CTR].fields[1:]))},
+            PolicyError,
+            "^the made-up ids of items go up to .*, and the model has 50 of them",
         ),
         ({"model": "dien"}, PolicyError, "model 'dien' does not exist: use one of din, sasrec"),
         ({"device": "tpu"}, DeviceError, "device 'tpu' does not exist"),
