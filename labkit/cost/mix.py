@@ -144,7 +144,17 @@ def _filled_by_events(scored: WhatIf, histogram: LengthHistogram) -> BatchMix:
     scale = most_events / mean.events if mean.events else 1.0
     most_rows = min(rows * scale, scored.policy.max_rows, histogram.sequences)
     largest = BatchShape(rows=np.ceil(most_rows), events=most_events, longest=capped.max)
-    return _mix([(scored.batches, mean)], _MEAN, [largest])
+    return _mix([(scored.batches, mean)], _MEAN, [replace(largest, longest=w) for w in _hungriest(most_events, capped)])
+
+
+def _hungriest(events: float, capped: LengthHistogram) -> set[int]:
+    """The longest of all, and the longest row that makes the most of windows as wide as it, for attention in them.
+
+    Those two differ where a shorter one needs a window more: of 16 384 events a row of 8192 makes 2 windows, and one of
+    8191 makes 3, half as much again.
+    """
+    cells = np.ceil(events / np.maximum(1, capped.values)) * np.square(capped.values, dtype=np.float64)
+    return {capped.max, int(capped.values[cells.argmax()])}
 
 
 def _nodes_of_max(values: NDArray[np.int64], count_sums: NDArray[np.int64], rows: int) -> list[float]:

@@ -23,8 +23,8 @@ _UNSEEN = "no tracer sees into what torch.compile makes for a CPU: measure witho
 class CloseLook:
     """Memory, launches, kernels and the host gap.
 
-    On a CPU the batches are traced before the timed steps, which warms them up as well; the largest batch gives the
-    peak. On a GPU memory is watched from the start, and the batches are profiled after the timed steps, when warm.
+    On a CPU the batches are traced before the timed steps, which warms them up as well; the highest peak counts.
+    On a GPU memory is watched from the start, and the batches are profiled after the timed steps, when warm.
 
     Args:
         step: does the work of a batch.
@@ -97,7 +97,10 @@ class CloseLook:
         ops = self._chosen.epoch_sum([self._traced[number].ops for number in self._chosen.batches])
         why = f"ops: aten ops dispatched on the host, a CPU launches no kernels; {self._chosen.note}"
         return {
-            **traced_figures(self._traced[self._chosen.largest].peak_bytes, "one step on the largest batch"),
+            # attention over windows takes the most where the longest row is, which need not be where the events are
+            **traced_figures(
+                max(t.peak_bytes for t in self._traced.values()), f"one step, the highest {self._chosen.note}"
+            ),
             "launches": Figure(round(ops), "ops", Origin.MEASURED, why),
             **absent,
         }

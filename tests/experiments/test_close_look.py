@@ -78,6 +78,17 @@ def test_on_a_gpu_the_profiler_is_opened_first_and_the_workspaces_are_freed_last
     assert (found["peak_bytes"].value, found["launches"].value) == (7, 30)
 
 
+def test_on_a_cpu_the_peak_is_the_highest_of_all_batches_that_were_looked_at() -> None:
+    def attend(number: int) -> None:  # the batch with the most slots is not the one that takes the most
+        torch.empty(100 if number == CHOSEN.largest else 1000, dtype=torch.uint8)
+
+    look = CloseLook(attend, torch.nn.Linear(2, 2), torch.device("cpu"), CHOSEN)
+    look.before(lambda number: number)
+    found = look.after(lambda number: number, Figure(10.0, "s", Origin.MEASURED))
+    assert found["peak_bytes"].value == 24 + 1000
+    assert "the highest from 2 batches, one of each width" in str(found["peak_bytes"].reason)
+
+
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_compiled_graphs_are_counted_and_what_a_tracer_cannot_see_is_absent(monkeypatch: pytest.MonkeyPatch) -> None:
     def as_it_is(self: ModelStep, graph: torch.fx.GraphModule, inputs: list[Any]) -> Any:
