@@ -78,6 +78,7 @@ class OpCost(NamedTuple):
         kernels: device kernels, each of which is one launch in eager mode.
         matmul: sizes of the product, for ops that run on tensor cores where those are allowed. A fused op counts as
             the one product that has its operations.
+        ids: of the gradient of a table: how many ids it adds up; few of them take fewer kernels (``FEW_IDS``).
     """
 
     flops: int
@@ -85,21 +86,36 @@ class OpCost(NamedTuple):
     written_bytes: int
     kernels: int
     matmul: Matmul | None = None
+    ids: int | None = None
 
 
-#: Ops of more than one kernel. They are sort-based sums of rows with equal indices; PyTorch 2.x, ATen/native/cuda.
-#: Counted in the source, not measured; libraries change such numbers by one or two.
+#: Ops of more than one kernel; PyTorch 2.x, ATen/native/cuda. Counted in the source, not measured; libraries change
+#: such numbers by one or two. A matrix product that a library splits along k runs one more, to add up the parts: which ones
+#: depends on the GPU and is not counted.
+#: ``binary_cross_entropy_with_logits`` (ATen/native/Loss.cpp, no weights, no reduction): log sigmoid, 1 - target, times
+#: the input, minus the log sigmoid.
+#: ``repeat_interleave`` with its output size (Repeat.cu): the sums so far (CUB's scan: two kernels), then the spread.
+#: ``native_layer_norm_backward`` (layer_norm_kernel.cu): the gradient of the input, and those of weight and bias.
+#: The others are sort-based sums of rows with equal indices.
 #: ``embedding_dense_backward`` (Embedding.cu, more than 3072 indices): zeros, arange, radix sort of the ids (histogram,
 #: scan, 3 passes of 8 bits), and 8 kernels of ``embedding_backward_cuda_kernel`` (EmbeddingBackwardKernel.cu).
 #: ``index_put`` with accumulation (Indexing.cu): linear index, arange, radix sort (8 passes of int64 at most: 5 taken),
 #: the sum; and the copy of its input where it is not in place.
 _SEVERAL = {
+    "binary_cross_entropy_with_logits": 4,
+    "repeat_interleave": 3,
+    "native_layer_norm_backward": 2,
     "embedding_dense_backward": 15,
     "_embedding_bag_backward": 15,
     "index_put": 9,
     "index_put_": 8,
     "_index_put_impl_": 8,
 }
+
+#: ``embedding_dense_backward`` of no more ids than that does not sort them: a table of zeros, and one kernel
+#: (Embedding.cu, ``embedding_backward_feature_kernel``). Costs are of many ids; ``StepCost`` takes the rest off.
+FEW_IDS = 3072
+FEWER_KERNELS = _SEVERAL["embedding_dense_backward"] - 2
 
 _NO_KERNEL = frozenset({"empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided", "lift_fresh"})
 _FILLS = frozenset(
@@ -201,12 +217,16 @@ def _copy(call: Call) -> OpCost:
 
 
 def _elementwise(call: Call) -> OpCost:
-    return OpCost(_largest(call) * _ELEMENTWISE.get(call.name, 1), _read(call), _written(call), 1)
+    kernels = _SEVERAL.get(call.name, 1)
+    return OpCost(_largest(call) * _ELEMENTWISE.get(call.name, 1), _read(call), _written(call), kernels)
 
 
 def _reduction(call: Call) -> OpCost:
     elements = call.inputs[0].numel if call.inputs else 0
-    return OpCost(elements * _REDUCTIONS.get(call.name, 1), _read(call), _written(call), 1)
+    kernels = _SEVERAL.get(call.name, 1)
+    if call.name == "cumsum" and len(call.inputs[0].shape) == 1:
+        kernels = 2  # CUB's scan: one kernel makes its tiles ready, one scans (ScanUtils.cuh)
+    return OpCost(elements * _REDUCTIONS.get(call.name, 1), _read(call), _written(call), kernels)
 
 
 def _gather(call: Call) -> OpCost:
@@ -227,8 +247,9 @@ def _scatter(call: Call) -> OpCost:
 
 def _embedding_backward(call: Call) -> OpCost:
     """A table of zeros, and each row of the gradient added to its place."""
-    gradient = call.inputs[0]
-    return OpCost(gradient.numel, _read(call) + gradient.bytes, _written(call) + gradient.bytes, _SEVERAL[call.name])
+    gradient, ids = call.inputs[:2]
+    read, written = _read(call) + gradient.bytes, _written(call) + gradient.bytes
+    return OpCost(gradient.numel, read, written, _SEVERAL[call.name], ids=ids.numel)
 
 
 def _product(call: Call) -> OpCost:

@@ -62,6 +62,7 @@ def op_times(cost: StepCost, shapes: Shapes, gpu: Gpu, precision: Precision, ove
     """
     d = cost.device_ops.size
     flops, moved, kernels, sizes = np.split(evaluate(cost.device, cost.basis, shapes), [d, 2 * d, 3 * d], axis=1)
+    kernels[:, cost.lookups] -= cost.saved_kernels(shapes)
     bandwidth = gpu.bandwidth_bytes_per_s * overheads.bandwidth_share
     in_cache = moved <= _L2_SHARE * gpu.l2_bytes
     memory = moved / np.where(in_cache, bandwidth * overheads.l2_speedup, bandwidth)

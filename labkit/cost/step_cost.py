@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labkit.cost.basis import Fit, evaluate
-from labkit.cost.op_costs import Matmul, OpCost
+from labkit.cost.op_costs import FEW_IDS, FEWER_KERNELS, Matmul, OpCost
 from labkit.cost.shapes import BatchShape, Shapes, Term
 from labkit.errors import CostError
 
@@ -40,9 +40,12 @@ class StepCost:
         names: of all ops, those that do nothing on the device (views, allocations) included.
         device_ops: (d,) int64, the ops that do something on the device, as positions in ``names``.
         flops, read_bytes, written_bytes: (terms, d) coefficients.
-        kernels: (terms, d) coefficients; a recurrent network runs more of them the longer its rows are.
+        kernels: (terms, d) coefficients; a recurrent network runs more of them the longer its rows are. ``totals``
+            knows that the gradient of a table runs fewer for few ids.
         matmuls: (p,) int64, which of the d are matrix products.
         matmul_sizes: (terms, 4 p) coefficients of batch, m, n, k of each.
+        lookups: (q,) int64, which of the d are gradients of tables.
+        ids: (terms, q) coefficients of the ids that each adds up.
         storages: (terms, s) coefficients of the bytes of each storage.
         event_storage: (e,) int64, which storage comes or goes.
         event_sign: (e,) +1 or -1.
@@ -61,6 +64,8 @@ class StepCost:
     kernels: NDArray[np.float64]
     matmuls: NDArray[np.int64]
     matmul_sizes: NDArray[np.float64]
+    lookups: NDArray[np.int64]
+    ids: NDArray[np.float64]
     storages: NDArray[np.float64]
     event_storage: NDArray[np.int64]
     event_sign: NDArray[np.int64]
@@ -84,7 +89,13 @@ class StepCost:
 
     def totals(self, shapes: Shapes) -> NDArray[np.float64]:
         """(n, 4) operations, bytes read and written, and kernels of a step at (n,) shapes; exact for whole numbers."""
-        return evaluate(self.sums, self.basis, shapes)
+        found = evaluate(self.sums, self.basis, shapes)
+        found[:, 3] -= self.saved_kernels(shapes).sum(axis=1)
+        return found
+
+    def saved_kernels(self, shapes: Shapes) -> NDArray[np.float64]:
+        """(n, q) kernels that the gradients of tables do not run, of so few ids that nothing is sorted."""
+        return np.where(evaluate(self.ids, self.basis, shapes) <= FEW_IDS, float(FEWER_KERNELS), 0.0)
 
 
 def fit_step(basis: tuple[Term, ...], shapes: Sequence[BatchShape], traces: Sequence[Traced]) -> StepCost:
@@ -100,6 +111,8 @@ def fit_step(basis: tuple[Term, ...], shapes: Sequence[BatchShape], traces: Sequ
     active = [i for i, name in enumerate(first.names) if any(_is_active(t.costs[i]) for t in traces)]
     products = [at for at, i in enumerate(active) if first.costs[i].matmul is not None]
 
+    lookups = [at for at, i in enumerate(active) if first.costs[i].ids is not None]
+
     def quantity(name: str) -> NDArray[np.float64]:
         return fit.coefficients([[getattr(t.costs[i], name) for i in active] for t in traces])
 
@@ -114,6 +127,8 @@ def fit_step(basis: tuple[Term, ...], shapes: Sequence[BatchShape], traces: Sequ
         kernels=quantity("kernels"),
         matmuls=np.array(products, dtype=np.int64),
         matmul_sizes=fit.coefficients(sizes),
+        lookups=np.array(lookups, dtype=np.int64),
+        ids=fit.coefficients([[t.costs[active[at]].ids or 0 for at in lookups] for t in traces]),
         storages=fit.coefficients([t.sizes for t in traces]),
         event_storage=np.array([storage for _, storage, _ in first.events], dtype=np.int64),
         event_sign=np.array([sign for _, _, sign in first.events], dtype=np.int64),

@@ -162,7 +162,7 @@ def _widest(mix: BatchMix) -> int:
 
 
 def _launched_figures(found: Launched, choice: ModelChoice, how: str, *, is_graph: bool) -> dict[str, Figure]:
-    kernels = f"{choice.title}: kernels of PyTorch's CUDA backend, counted by op; {how}"
+    kernels = f"{choice.title}: kernels of PyTorch's CUDA backend, counted by op in its source, not profiled; {how}"
     launches = f"one graph replay a batch; {how}" if is_graph else f"one a kernel; {kernels}"
     memory = "tensors of a step on the largest batch, in blocks of 512 B; without scratch memory and CUDA context"
     if choice.gpu is not None and found.peak_bytes > choice.gpu.memory_bytes:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import pytest
 
 from labkit.cost.basis import Fit, evaluate
+from labkit.cost.devices import GPUS, Precision
 from labkit.cost.op_costs import OpCost
+from labkit.cost.overheads import ASSUMED
+from labkit.cost.roofline import op_times
 from labkit.cost.shapes import BASES, BatchShape, Shapes, Term, terms_of
 from labkit.cost.step_cost import Traced, fit_step, refuse_misfit
 from labkit.errors import CostError
@@ -59,6 +62,18 @@ def test_a_step_is_checked_where_it_was_not_fitted() -> None:
         CostError, match=r"op mul does not fit the basis 1, rows, .*: flops at .* is 5, the fit says 3247"
     ):
         refuse_misfit(cost, held_out, traced(held_out, flops=5))
+
+
+def test_a_gradient_of_few_ids_runs_fewer_kernels() -> None:
+    def of(shape: BatchShape) -> Traced:
+        return Traced(("table",), (OpCost(0, 8, 4, 15, ids=int(shape.rows)),), (), ())
+
+    shapes = [BatchShape(rows=r) for r in (2, 5)]
+    cost = fit_step((Term.ONE, Term.ROWS), shapes, [of(s) for s in shapes])
+    at = Shapes.of([BatchShape(rows=r) for r in (3072, 3073)])
+    assert cost.totals(at)[:, 3].tolist() == [2, 15]
+    times = op_times(cost, at, GPUS["H100"], Precision.FLOAT32, ASSUMED)
+    assert times.kernels.tolist() == [[2], [15]]
 
 
 def test_other_ops_at_another_shape_are_named() -> None:

@@ -50,8 +50,20 @@ CASES = {
     # a table of zeros of 100 rows, and three rows of a gradient added to it
     "embedding_dense_backward": (
         Call("embedding_dense_backward", (floats(3, 2), ids(3)), (floats(100, 2),)),
-        OpCost(6, 24 + 24 + 24, 800 + 24, 15),
+        OpCost(6, 24 + 24 + 24, 800 + 24, 15, ids=3),
     ),
+    "binary_cross_entropy_with_logits": (
+        Call("binary_cross_entropy_with_logits", (floats(5), floats(5)), (floats(5),)),
+        OpCost(40, 40, 20, 4),
+    ),
+    "repeat_interleave": (Call("repeat_interleave", (ids(3),), (ids(10),)), OpCost(10, 24, 80, 3)),
+    "layer_norm_backward": (
+        Call("native_layer_norm_backward", (floats(5, 2),) * 2, (floats(5, 2), floats(2), floats(2))),
+        OpCost(140, 80, 56, 2),
+    ),
+    # the scan of a vector, and one along the rows of a matrix
+    "cumsum": (Call("cumsum", (ids(5),), (ids(5),)), OpCost(5, 40, 40, 2)),
+    "cumsum of rows": (Call("cumsum", (ids(5, 2),), (ids(5, 2),)), OpCost(10, 80, 80, 1)),
     # E = 10 entries times rows of 32: weights, offsets and columns, ten rows of the dense matrix
     "spmm": (
         Call("spmm", (floats(10), ids(5), ids(10), ids(10), floats(10, 32)), (floats(4, 32),)),

@@ -41,7 +41,7 @@ def test_phases_and_views(device: str) -> None:
     assert [op.phase for op in trace.ops] == sorted((op.phase for op in trace.ops), key=list(Phase).index)
     forward = {op.name: op.cost for op in trace.ops if op.phase is Phase.FORWARD}
     assert forward["aten.t.default"].kernels == 0
-    assert forward["aten.relu.default"] == (512, 2048, 2048, 1, None)
+    assert forward["aten.relu.default"] == (512, 2048, 2048, 1, None, None)
     (step,) = (op for op in trace.ops if op.phase is Phase.OPTIMIZER and op.cost.kernels)
     parameters = 8 * 16 + 16 + 16 * 4 + 4
     assert step.name == "aten._foreach_add_.List"
