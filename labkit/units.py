@@ -23,6 +23,15 @@ def shown(value: object, most: int = _MOST_SHOWN) -> str:
     return text[:most] + "..." + (text[-1] if isinstance(value, str) else "")
 
 
+def counted(number: int, noun: str) -> str:
+    """A count with its noun: ``1 step``, ``1,200 batches``, ``2 strategies``."""
+    if number == 1:
+        return f"1 {noun}"
+    if noun.endswith("y"):
+        return f"{number:,} {noun[:-1]}ies"
+    return f"{number:,} {noun}{'es' if noun.endswith('ch') else 's'}"
+
+
 def format_count(value: float) -> str:
     """Write a count with three significant digits: ``1.47 M``, ``12 345`` becomes ``12.3 k``.
 

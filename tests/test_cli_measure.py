@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from labkit.bench.record import FIGURES
+from labkit.bench.record import FIGURES, Record
 from labkit.cli import main
 from labkit.experiments.measure_child import ChildRun
+from labkit.experiments.measure_job import Progress
 from labkit.experiments.measure_report import MeasureReport
 
 SMALL = ["--seconds", "0.01", "--warm-up", "1", "--sequences", "60"]
@@ -36,6 +37,10 @@ def test_the_json_has_every_strategy_and_the_file_is_the_same(
         assert strategy["events_per_s"] > 0
         assert strategy["provenance"]["events_per_s"] == "measured"
     assert data["data"].startswith("60 of 100 sequences, sampled")
+    assert data["settings"]["seed"] == 0
+    assert (data["settings"]["seconds"], data["settings"]["sequences"], data["settings"]["amp"]) == (0.01, 60, None)
+    assert data["strategies"][0]["reason"]["slots"] == "exact of the epoch planned with seed 0"
+    assert data["cancelled"] is False
     assert MeasureReport.load(out).to_dict() == data
 
 
@@ -57,6 +62,8 @@ def test_all_strategies_are_the_default_and_those_that_cannot_run_say_why(
         ("--seconds 0", "seconds must be a number above 0: got 0.0."),
         ("--seconds x", "Invalid value for '--seconds': 'x' is not a number."),
         ("--amp fp8", "amp 'fp8' does not exist: use one of bf16, fp16."),
+        ("--epoch --seconds 2", "--epoch contradicts --seconds 2: an epoch takes what it takes. Leave one out."),
+        ("--warm-up 0", "warm_up must be 1 or more: got 0."),
         ("--workers -1", "workers must be 0 or more: got -1."),
         ("--sequences 0", "sequences must be 1 or more: got 0."),
         ("--token-budget 8 --strategy jagged", "longest length 30 is above token_budget 8, so it fits no batch"),
@@ -72,6 +79,40 @@ def test_bad_input_is_one_line(words: str, message: str, complaint: Callable[...
     assert complaint(["measure", "lengths.npy", *words.split()], prepare).startswith(message)
 
 
+def test_where_nothing_could_be_measured_the_records_say_why_and_the_exit_code_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "long.csv").write_text("length,count\n3,5\n9000,2\n")
+    words = ["measure", str(tmp_path / "long.csv"), *SMALL, "--model", "sasrec", "--strategy", "pad_max", "--rows", "2"]
+    assert main([*words, "--json"]) == 2
+    out, err = capsys.readouterr()
+    assert json.loads(out)["strategies"][0]["epoch_s"] is None
+    assert err.startswith("labkit: no strategy could be measured; pad_max: width 9000 is above max_positions 8192 of")
+    assert err.count("\n") == 1
+
+
+def test_an_interrupt_keeps_what_was_measured(
+    lengths: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_to_the_end = ChildRun.__iter__
+
+    def interrupted(run: ChildRun) -> Iterator[Progress | Record]:
+        for event in run_to_the_end(run):
+            yield event
+            if isinstance(event, Record):
+                raise KeyboardInterrupt
+
+    monkeypatch.setattr(ChildRun, "__iter__", interrupted)
+    out = tmp_path / "run.json"
+    words = ["measure", lengths, *SMALL, "--strategy", "jagged", "--strategy", "pad_max", "--json", "--out", str(out)]
+    assert main(words) == 130
+    printed = capsys.readouterr()
+    assert printed.err == "labkit: cancelled; 1 of 2 strategies were measured\n"
+    data = json.loads(printed.out)
+    assert ([s["strategy"] for s in data["strategies"]], data["cancelled"]) == (["jagged"], True)
+    assert MeasureReport.load(out).to_dict() == data
+
+
 def test_an_interrupt_ends_the_child_and_the_exit_code_says_so(
     lengths: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -85,4 +126,4 @@ def test_an_interrupt_ends_the_child_and_the_exit_code_says_so(
     monkeypatch.setattr(ChildRun, "__iter__", interrupted)
     assert main(["measure", lengths, *SMALL, "--strategy", "jagged"]) == 130
     assert seen[0].cancelled
-    assert capsys.readouterr().out == ""
+    assert capsys.readouterr() == ("", "labkit: cancelled; 0 of 1 strategy was measured\n")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from labkit.units import GB, GIB, format_bytes, format_count, format_seconds, format_share, shown
+from labkit.units import GB, GIB, counted, format_bytes, format_count, format_seconds, format_share, shown
 
 
 def test_the_two_giga_are_apart() -> None:
@@ -118,3 +118,17 @@ def test_what_is_echoed_is_no_longer_than_a_line_can_bear() -> None:
     assert shown(10**100) == "1" + "0" * 59 + "..."
     assert shown(10**5000) == "a number of thousands of digits"
     assert shown("a b", most=2) == "'a...'"
+
+
+@pytest.mark.parametrize(
+    ("number", "noun", "text"),
+    [
+        (1, "pack", "1 pack"),
+        (0, "step", "0 steps"),
+        (2, "strategy", "2 strategies"),
+        (1, "strategy", "1 strategy"),
+        (1200, "batch", "1,200 batches"),
+    ],
+)
+def test_one_of_a_thing_is_no_plural(number: int, noun: str, text: str) -> None:
+    assert counted(number, noun) == text

@@ -19,11 +19,11 @@ from labkit.cli import measure_command as _measure_command  # noqa: F401  likewi
 from labkit.cli import profile_command as _profile_command  # noqa: F401  likewise
 from labkit.cli.commands import app
 from labkit.cli.options import joined_pairs
+from labkit.cli.printing import INTERRUPTED
 from labkit.errors import LabkitError, LengthsWarning, NotebookRunError
 
 A_CELL_RAISED = 1
 BAD_INPUT = 2
-INTERRUPTED = 130  # 128 + SIGINT
 PIPE_CLOSED = 141  # 128 + SIGPIPE
 
 _MOST_SHOWN = 60

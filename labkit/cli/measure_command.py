@@ -12,7 +12,9 @@ import typer
 
 from labkit.cli import options as given
 from labkit.cli.commands import app
-from labkit.cli.printing import print_result
+from labkit.cli.printing import INTERRUPTED, print_result
+from labkit.errors import LabkitError, PolicyError
+from labkit.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,13 +25,15 @@ if TYPE_CHECKING:
 
 ModelKey = Annotated[str, typer.Option("--model", metavar="KEY", help="din, sasrec, gru4rec, pooled or ctr.")]
 Seconds = Annotated[
-    float,
-    typer.Option("--seconds", parser=given.number, metavar="S", help="Time a strategy; one step is always timed."),
+    float | None,
+    typer.Option("--seconds", parser=given.number, metavar="S", help="Time a strategy, one step at least. [5]"),
 ]
-Epoch = Annotated[bool, typer.Option("--epoch", help="Measure a whole epoch, however long it takes.")]
+Epoch = Annotated[bool, typer.Option("--epoch", help="Instead of seconds: a whole epoch, however long it takes.")]
 Device = Annotated[str, typer.Option("--device", metavar="cpu|cuda|cuda:N", help="Where it runs.")]
 Train = Annotated[bool, typer.Option("--train/--inference", help="Training steps, or forward passes.")]
-WarmUp = Annotated[int, typer.Option("--warm-up", parser=given.whole, metavar="N", help="Steps before the timed ones.")]
+WarmUp = Annotated[
+    int, typer.Option("--warm-up", parser=given.whole, metavar="N", help="Steps before the timed ones, >= 1.")
+]
 AmpKey = Annotated[str | None, typer.Option("--amp", metavar="bf16|fp16", help="Mixed precision. [float32]")]
 Compile = Annotated[bool, typer.Option("--compile", help="Use torch.compile; recompiles are counted.")]
 Workers = Annotated[int, typer.Option("--workers", parser=given.whole, metavar="N", help="Loader processes.")]
@@ -53,7 +57,7 @@ def measure(
     lengths: given.Lengths,
     strategy: given.Strategies = None,
     model: ModelKey = "din",
-    seconds: Seconds = 5.0,
+    seconds: Seconds = None,
     epoch: Epoch = False,
     device: Device = "cpu",
     train: Train = True,
@@ -82,14 +86,16 @@ def measure(
     """Run every strategy on this machine: real events a second, time an epoch, peak memory, launches, utilization.
 
     The events are made up; the lengths are yours. A tuned JSON is measured with its settings. Strategies that the model
-    does not take say why.
+    does not take say why. Where none could be measured the exit code is 2; Ctrl-C keeps what was, and exits with 130.
     """
-    from labkit.experiments.execution import DEFAULT_SEQUENCES, Execution
+    from labkit.experiments.execution import DEFAULT_SECONDS, DEFAULT_SEQUENCES, Execution
     from labkit.files import check_target
     from labkit.views.measure_text import measure_text
 
+    if epoch and seconds is not None:
+        raise PolicyError(f"--epoch contradicts --seconds {seconds:g}: an epoch takes what it takes. Leave one out.")
     execution = Execution(
-        seconds=seconds,
+        seconds=DEFAULT_SECONDS if seconds is None else seconds,
         epoch=epoch,
         train=train,
         warm_up=warm_up,
@@ -127,10 +133,19 @@ def measure(
     if out is not None:
         report.save(out)
     print_result(as_json, report.to_dict, lambda: measure_text(report))
+    if report.cancelled:
+        raise typer.Exit(INTERRUPTED)
+    if not any(record.ok for record in report.strategies):
+        first = report.strategies[0]
+        raise LabkitError(f"no strategy could be measured; {first.strategy}: {first.reason['epoch_s']}")
 
 
 def _measured(lengths: str, user: str | None, users: str | None, **asked: Any) -> MeasureReport:
-    """Read the lengths, perhaps those of a tuned JSON, and run the job that was asked for in a child."""
+    """Read the lengths, perhaps those of a tuned JSON, and run the job that was asked for in a child.
+
+    Raises:
+        typer.Exit: interrupted before there was any record.
+    """
     from labkit.experiments.measure_child import ChildRun
     from labkit.experiments.measure_report import MeasureReport
     from labkit.experiments.measure_request import job_of
@@ -140,12 +155,22 @@ def _measured(lengths: str, user: str | None, users: str | None, **asked: Any) -
     histogram = open_source(lengths if tuned is None else tuned.length_histogram, user, users)
     job = job_of(histogram, tuned=None if tuned is None else tuned.batch_policy, **asked)
     run = ChildRun(job)
-    _follow(run)
-    return MeasureReport.of(run.records, job.data_note)
+    try:
+        _follow(run)
+        is_whole = True
+    except KeyboardInterrupt:
+        is_whole = False
+        done = sum(record.ok for record in run.records)
+        were = "was" if len(job.policies) == 1 else "were"
+        asked_for = counted(len(job.policies), "strategy")
+        typer.echo(f"labkit: cancelled; {done} of {asked_for} {were} measured", err=True)
+        if not run.records:
+            raise typer.Exit(INTERRUPTED) from None
+    return MeasureReport.of(run.records, job.data_note, job.settings, cancelled=not is_whole)
 
 
 def _follow(run: ChildRun) -> None:
-    """Run to the end, with progress where a person watches; an interrupt ends the child first."""
+    """Run to the end, with progress where a person watches; the child ends first, whatever happens."""
     from labkit.experiments.measure_job import Progress
 
     try:
@@ -173,7 +198,7 @@ def _shown_progress() -> Iterator[Callable[[Progress], None]]:
 
         def show(event: Progress) -> None:
             title = f"{event.index + 1}/{event.of} {event.strategy}"
-            done = f"{event.steps} steps, {event.seconds:.1f} s" if event.steps else "warming up"
+            done = f"{counted(event.steps, 'step')}, {event.seconds:.1f} s" if event.steps else "warming up"
             share = None if event.total_s is None else min(event.seconds, event.total_s)
             bars.update(bar, description=title, completed=share or 0, total=event.total_s, done=done)
 

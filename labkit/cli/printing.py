@@ -8,6 +8,8 @@ from typing import Any
 
 import typer
 
+INTERRUPTED = 130  # 128 + SIGINT
+
 
 def print_result(as_json: bool, data: Callable[[], dict[str, Any]], text: Callable[[], str]) -> None:
     """Print the answer; only the form that was asked for is made."""

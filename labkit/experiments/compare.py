@@ -63,19 +63,26 @@ class Result:
         if modelled:
             best, worst = modelled[0], modelled[-1]
             bound = "" if best.modelled is None else f", {best.modelled.bound}-bound"
-            steps = "" if best.audit is None else f" in {format_count(best.audit.batches)} steps"
+            steps = (
+                ""
+                if best.audit is None
+                else f" in {format_count(best.audit.batches)} step{'' if best.audit.batches == 1 else 's'}"
+            )
+            place = f"the fastest of {len(modelled)}" if len(modelled) > 1 else "the only one"
+            against = "" if best is worst else f"; {worst.strategy} takes {format_seconds(worst.modelled_time_s or 0)}"
             said.append(
-                f"Modelled on {self.config.gpu}, {best.strategy} is the fastest of {len(modelled)} "
-                f"({format_seconds(best.modelled_time_s or 0)} an epoch{steps}{bound}; {worst.strategy} takes "
-                f"{format_seconds(worst.modelled_time_s or 0)})"
+                f"Modelled on {self.config.gpu}, {best.strategy} is {place} "
+                f"({format_seconds(best.modelled_time_s or 0)} an epoch{steps}{bound}{against})"
             )
         timed = sorted((row for row in self.rows if row.measured_time_s), key=lambda row: row.measured_time_s or 0)
         if timed and self.report is not None:
             best, worst = timed[0], timed[-1]
+            against = (
+                "" if best is worst else f" against {format_seconds(worst.measured_time_s or 0)} of {worst.strategy}"
+            )
             said.append(
                 f"{'recorded' if self.is_recorded else 'measured'} on {self.report.device}, it is {best.strategy} "
-                f"({format_seconds(best.measured_time_s or 0)} against {format_seconds(worst.measured_time_s or 0)} "
-                f"of {worst.strategy})"
+                f"({format_seconds(best.measured_time_s or 0)}{against})"
             )
         return "; ".join(said) + "." if said else "No strategy has a time: the table says why."
 

@@ -34,7 +34,7 @@ def run_child(job: Job, tell: Tell) -> MeasureReport:
             tell(event)
     finally:
         run.cancel()
-    return MeasureReport.of(run.records, job.data_note)
+    return MeasureReport.of(run.records, job.data_note, job.settings)
 
 
 def by_policy(policies: Iterable[BatchPolicy], report: MeasureReport) -> dict[BatchPolicy, Record]:

@@ -15,6 +15,7 @@ MOST_WORKERS = 1024
 #: Sequences that are made up at most, unless more are asked for; a larger histogram is sampled down to them. It is here
 #: and not beside their makers, which load torch.
 DEFAULT_SEQUENCES = 20_000
+DEFAULT_SECONDS = 5.0
 
 
 class Amp(StrEnum):
@@ -45,7 +46,7 @@ class Execution:
         PolicyError: a field out of its range.
     """
 
-    seconds: float = 5.0
+    seconds: float = DEFAULT_SECONDS
     epoch: bool = False
     train: bool = True
     warm_up: int = 2

@@ -13,6 +13,7 @@ from labkit.errors import LabkitError, PolicyError
 from labkit.experiments.execution import DEFAULT_SEQUENCES, Execution
 from labkit.lengths.histogram import LengthHistogram
 from labkit.models.registry import Model, check_layout, model_spec
+from labkit.units import counted
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -73,13 +74,19 @@ class Job:
         return replace(self, policies=self.policies[done:]) if done < len(self.policies) else None
 
     @property
+    def settings(self) -> dict[str, Any]:
+        """What was asked for, beside the policies, as plain JSON types."""
+        asked = {"model": str(self.model), "device": self.device, "sequences": self.sequences}
+        return asked | self.execution.to_dict()
+
+    @property
     def data_note(self) -> str:
         """What the events are, in a few words."""
         had = self.histogram.sequences
         events = "events made up: ids by Zipf's law, nothing to learn"
         if had <= self.sequences:
-            return f"{had} sequences, all of them; {events}"
-        return f"{self.sequences} of {had} sequences, sampled with the longest among them; {events}"
+            return f"{counted(had, 'sequence')}, all of them; {events}"
+        return f"{self.sequences:,} of {had:,} sequences, sampled with the longest among them; {events}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,9 @@ class MeasureReport:
         data: what the samples were, in words.
         environment: versions, machine, commit and time, as text.
         strategies: a record each.
+        settings: what was asked for: model, device, sequences, and the fields of ``Execution``; empty in a file of
+            before they were kept.
+        cancelled: it was interrupted: some of the strategies are missing.
     """
 
     device: str
@@ -33,10 +36,19 @@ class MeasureReport:
     data: str
     environment: dict[str, str]
     strategies: tuple[Record, ...]
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    cancelled: bool = False
 
     @classmethod
-    def of(cls, records: Iterable[Record], data: str) -> MeasureReport:
-        """Put records of one measurement together.
+    def of(
+        cls,
+        records: Iterable[Record],
+        data: str,
+        settings: Mapping[str, Any] | None = None,
+        *,
+        cancelled: bool = False,
+    ) -> MeasureReport:
+        """Put records of one measurement together; ``settings`` and ``cancelled`` as above.
 
         Raises:
             ValueError: no record, or records of several devices or models.
@@ -50,7 +62,7 @@ class MeasureReport:
         names = {(record.device, record.model) for record in whole}
         if len(names) > 1:
             raise ValueError(f"records of one report must be of one device and model: got {sorted(names)}")
-        return cls(first.device, first.model, data, dict(first.environment), own)
+        return cls(first.device, first.model, data, dict(first.environment), own, dict(settings or {}), cancelled)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON types, stable names."""
@@ -58,6 +70,8 @@ class MeasureReport:
             "device": self.device,
             "model": self.model,
             "data": self.data,
+            "settings": dict(self.settings),
+            "cancelled": self.cancelled,
             "environment": self.environment,
             "strategies": [record.to_dict() for record in self.strategies],
         }
@@ -76,7 +90,8 @@ class MeasureReport:
             )
         who = {name: data[name] for name in ("device", "model", "environment")}
         records = tuple(Record.from_dict(record, **who) for record in data["strategies"])
-        return cls(data["device"], data["model"], data["data"], dict(data["environment"]), records)
+        settings, cancelled = dict(data.get("settings", {})), bool(data.get("cancelled", False))
+        return cls(data["device"], data["model"], data["data"], dict(data["environment"]), records, settings, cancelled)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write strict JSON, whole or not at all. Raises ``DataFileError`` where it cannot be written."""
@@ -100,4 +115,4 @@ class MeasureReport:
         known = self.environment
         note = f"recorded on {self.device}, {known.get('time', 'no date')}, commit {known.get('commit', 'unknown')}"
         records = tuple(record.recorded(note) for record in self.strategies)
-        return MeasureReport(self.device, self.model, self.data, dict(known), records)
+        return replace(self, strategies=records)

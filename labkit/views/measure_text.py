@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from labkit.batching.strategies import Strategy
 from labkit.bench.record import Record
@@ -17,6 +17,7 @@ _ABSENT = "-"
 _COLUMNS: tuple[tuple[str, str, Callable[[float], str]], ...] = (
     ("events/s", "events_per_s", format_count),
     ("epoch", "epoch_s", format_seconds),
+    ("error", "epoch_error_s", format_seconds),
     ("step", "median_s", format_seconds),
     ("spread", "spread_s", format_seconds),
     ("n", "n", format_count),
@@ -29,6 +30,7 @@ _COLUMNS: tuple[tuple[str, str, Callable[[float], str]], ...] = (
 )
 _AGAINST = "x pad_max"
 _HEADERS = {name: header for header, name, _ in _COLUMNS}
+_ON_CPU = {"launches": "ops"}  # a CPU launches nothing
 # what is said once below the table; the rest is in the JSON
 _EXPLAINED = ("epoch_s", "peak_bytes", "launches", "kernels", "utilization", "loader_wait_share")
 
@@ -38,16 +40,19 @@ def measure_text(report: MeasureReport) -> str:
     ran = [record for record in report.strategies if record.ok]
     lines = [f"{report.model} on {report.device}", report.data, ""]
     if ran:
-        lines += [*_table(ran), "", _legend(ran), *_notes(ran), *_losses(ran), *_compiled(ran)]
+        headers = _HEADERS | (_ON_CPU if report.device.startswith("cpu") else {})
+        explained = _explained(headers["launches"])
+        lines += [*_table(ran, headers), "", _legend(ran, report.settings.get("seed")), explained]
+        lines += [*_notes(ran, headers), *_eager(ran), *_losses(ran), *_compiled(ran)]
     lines += [f"{r.strategy}: not measured: {r.reason['epoch_s']}" for r in report.strategies if not r.ok]
     return "\n".join(lines)
 
 
-def _table(ran: list[Record]) -> list[str]:
-    headers = ["strategy", *(header for header, _, _ in _COLUMNS)]
+def _table(ran: list[Record], names: Mapping[str, str]) -> list[str]:
+    headers = ["strategy", *(names[name] for _, name, _ in _COLUMNS)]
     rows = [[str(r.strategy), *(_cell(r, name, write) for _, name, write in _COLUMNS)] for r in ran]
     base = next((r.events_per_s for r in ran if r.strategy == Strategy.PAD_MAX), None)
-    if base:
+    if base and len(ran) > 1:  # pad_max beside itself says nothing
         headers.insert(2, _AGAINST)
         for row, record in zip(rows, ran, strict=True):
             rate = record.events_per_s
@@ -64,20 +69,36 @@ def _mark(record: Record, name: str) -> str:
     return MARKS[record.provenance[name]][0]
 
 
-def _legend(ran: list[Record]) -> str:
+def _legend(ran: list[Record], seed: int | None) -> str:
     shown = {record.provenance[name] for record in ran for _, name, _ in _COLUMNS if name in record.provenance}
     texts = [text for origin, (_, text) in MARKS.items() if origin in shown and origin is not Origin.EXACT]
-    exact = ["no mark: exact, arithmetic on these lengths"] if Origin.EXACT in shown else []
+    plan = "the plan of this epoch" if seed is None else f"the epoch planned with seed {seed}"
+    exact = [f"no mark: exact of {plan}"] if Origin.EXACT in shown else []
     return ";  ".join([*texts, *exact])
 
 
-def _notes(ran: list[Record]) -> list[str]:
+def _explained(counted: str) -> str:
+    """What the heads mean."""
+    return (
+        f"epoch, {counted}, kernels: of an epoch; step: median of the n timed steps, without the wait for its batch; "
+        "spread: distance of their quartiles; events: real ones"
+    )
+
+
+def _eager(ran: list[Record]) -> list[str]:
+    """Strategies that are replayed as CUDA graphs, where there are none."""
+    name = "graph_replays"
+    graphs = [r for r in ran if r.strategy == Strategy.BUCKET_GRAPH and name in r.figures]
+    return [f"{r.strategy} ran eagerly: {r.reason[name]}" for r in graphs if r.figures[name].value is None]
+
+
+def _notes(ran: list[Record], headers: Mapping[str, str]) -> list[str]:
     """What a number alone would not say; a reason that several strategies share is said once."""
     said: dict[tuple[str, str], list[str]] = {}
     for record in ran:
         for name in _EXPLAINED:
             if reason := record.reason.get(name):
-                said.setdefault((_HEADERS.get(name, name), reason), []).append(record.strategy)
+                said.setdefault((headers.get(name, name), reason), []).append(record.strategy)
     all_of_them = len(ran)
     return [
         f"{header}: {reason}" if len(who) == all_of_them else f"{', '.join(who)} {header}: {reason}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from labkit.batching.what_if import WhatIf
-from labkit.units import format_count, format_share
+from labkit.units import counted, format_count, format_share
 
 
 def pack_line(w: WhatIf, *, short: bool = False) -> str | None:
@@ -18,10 +18,11 @@ def pack_line(w: WhatIf, *, short: bool = False) -> str | None:
     own = w.packing
     if short:
         mean = format_share(own.largest_user_share_mean)
-        return f"{format_count(w.packs)} packs, largest user {mean} of a pack on average"
+        return f"{format_count(w.packs)} pack{'' if w.packs == 1 else 's'}, largest user {mean} of a pack on average"
+    packs = f"{counted(w.packs, 'pack')} of {counted(own.pieces, 'piece')}"
     return (
-        f"{w.packs:,} packs of {own.pieces:,} pieces, at most {format_share(own.gap)} above the fewest possible "
-        f"({own.lower_bound:,}); the largest user has {format_share(own.largest_user_share_mean)} of a pack's events "
-        f"on average, {format_share(own.largest_user_share_max)} at most; sum of squared lengths, max / mean over "
-        f"packs: {own.balance:.2f}"
+        f"{packs}, at most {format_share(own.gap)} above the fewest possible ({own.lower_bound:,}); the largest user "
+        f"has {format_share(own.largest_user_share_mean)} of a pack's events on average, "
+        f"{format_share(own.largest_user_share_max)} at most; sum of squared lengths, max / mean over packs: "
+        f"{own.balance:.2f}"
     )

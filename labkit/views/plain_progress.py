@@ -7,7 +7,7 @@ from typing import TextIO
 
 from labkit.bench.record import Record
 from labkit.experiments.measure_job import Progress
-from labkit.units import format_count, format_seconds
+from labkit.units import counted, format_count, format_seconds
 
 _WIDTH = 78
 
@@ -35,7 +35,7 @@ class PlainProgress:
         if event.steps and event.seconds - self._last < self._every_s:
             return
         self._last = event.seconds
-        done = f"{event.steps} steps, {event.seconds:.1f} s" if event.steps else "warming up"
+        done = f"{counted(event.steps, 'step')}, {event.seconds:.1f} s" if event.steps else "warming up"
         print(f"\r{self._at}{done}".ljust(_WIDTH), end="", file=out, flush=True)
 
 

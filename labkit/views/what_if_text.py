@@ -10,7 +10,7 @@ from labkit.experiments.tune import Found
 from labkit.experiments.what_if_run import Scored
 from labkit.lengths.histogram import LengthHistogram
 from labkit.provenance import Origin
-from labkit.units import format_share
+from labkit.units import counted, format_share
 from labkit.views.modelled_columns import columns_explained, does_not_fit, modelled_columns, modelled_text
 from labkit.views.pack_line import pack_line
 
@@ -52,7 +52,7 @@ def tune_text(found: Found, out: str) -> str:
         summary_line(found.histogram),
         f"bucket edges {_list(found.edges.edges)} ({len(found.edges)} of at most {found.limits.max_buckets} buckets)",
         f"{cap}: {cut}, {lost}, allowed {format_share(found.limits.max_events_lost)} of the events",
-        f"padding {w.padding_ratio:.2%}, {_count(w.slots)} slots in {_count(w.batches)} batches",
+        f"padding {w.padding_ratio:.2%}, {_count(w.slots)} slots in {_batches(w.batches)}",
         f"token budget {_count(policy.token_budget)}, largest batch {_count(w.largest_batch_slots)} slots",
         *([found.edges.note] if found.limits.charge_per_bucket and found.edges.note else []),
         f"written to {out}",
@@ -64,7 +64,7 @@ def summary_line(histogram: LengthHistogram) -> str:
     """The data set in one line."""
     p50, p95, p99 = histogram.quantiles([0.5, 0.95, 0.99])
     return (
-        f"{_count(histogram.sequences)} sequences, {_count(histogram.events)} events: mean {histogram.mean:.2f}, "
+        f"{counted(histogram.sequences, 'sequence')}, {counted(histogram.events, 'event')}: mean {histogram.mean:.2f}, "
         f"P50 {p50:.10g}, P95 {p95:.10g}, P99 {p99:.10g}, max {_count(histogram.max)}"
     )
 
@@ -150,9 +150,9 @@ def _notes(scored: Scored) -> list[str]:
 
 
 def _over_budget(policy: BatchPolicy, batches: int) -> str:
-    return (
-        f"{policy.strategy}: {batches} batches of a single row are above the token budget {_count(policy.token_budget)}"
-    )
+    are = "is" if batches == 1 else "are"
+    rows = f"{counted(batches, 'batch')} of a single row"
+    return f"{policy.strategy}: {rows} {are} above the token budget {_count(policy.token_budget)}"
 
 
 def _with_share(part: float, whole: int) -> str:
@@ -162,6 +162,10 @@ def _with_share(part: float, whole: int) -> str:
 def _count(value: float) -> str:
     """Every digit of a count, one more of an expectation."""
     return f"{value:,}" if isinstance(value, int) else f"{value:,.1f}"
+
+
+def _batches(number: float) -> str:
+    return f"{_count(number)} {'batch' if number == 1 else 'batches'}"
 
 
 def _list(numbers: Iterable[int]) -> str:

@@ -12,6 +12,7 @@ from labkit.batching.strategies import Strategy
 from labkit.errors import DeviceError
 from labkit.experiments.measure_job import Progress
 from labkit.gpu.nvml import NvmlSession
+from labkit.units import counted
 from labkit.widgets.log_int import LABEL
 
 #: Seconds between two updates of the bar.
@@ -74,7 +75,7 @@ class MeasureControls(W.VBox):
         self._shown_at, self._shown_index = now, progress.index
         part = min(1.0, progress.seconds / progress.total_s) if progress.total_s else 0.0
         self.bar.value = (progress.index + part) / progress.of
-        done = f"{progress.steps} steps, {progress.seconds:.1f} s" if progress.steps else "warming up"
+        done = f"{counted(progress.steps, 'step')}, {progress.seconds:.1f} s" if progress.steps else "warming up"
         self.say(f"{progress.strategy} ({progress.index + 1} of {progress.of}): {done}")
 
     def ended(self, text: str, *, error: bool = False) -> None:

@@ -21,12 +21,12 @@ def record(strategy: str, epoch_s: float | None, **change: object) -> Record:
     return Record.failed("out of memory", figures=figures, strategy=strategy, policy={"rows": 2}, **who)
 
 
-REPORT = MeasureReport.of([record("jagged", 2.0), record("pad_max", None)], "10 sequences")
+REPORT = MeasureReport.of([record("jagged", 2.0), record("pad_max", None)], "10 sequences", {"seed": 3})
 
 
 def test_the_fields_are_those_of_the_contract() -> None:
     data = REPORT.to_dict()
-    assert set(data) == {"device", "model", "data", "environment", "strategies"}
+    assert set(data) == {"device", "model", "data", "settings", "cancelled", "environment", "strategies"}
     for strategy in data["strategies"]:
         assert set(strategy) >= {"strategy", "policy", "provenance", "reason", *FIGURES}
         for name in FIGURES:
@@ -36,6 +36,12 @@ def test_the_fields_are_those_of_the_contract() -> None:
 
 def test_what_is_saved_is_what_is_loaded(tmp_path: Path) -> None:
     assert MeasureReport.load(REPORT.save(tmp_path / "run.json")) == REPORT
+
+
+def test_a_file_of_before_settings_were_kept_is_read() -> None:
+    data = {name: part for name, part in REPORT.to_dict().items() if name not in ("settings", "cancelled")}
+    found = MeasureReport.from_dict(data)
+    assert (found.settings, found.cancelled, found.strategies) == ({}, False, REPORT.strategies)
 
 
 def test_a_stored_run_is_recorded_with_device_date_and_commit() -> None:

@@ -30,7 +30,9 @@ def test_every_number_has_its_mark_and_every_reason_is_said_once() -> None:
         "loss_difference": Figure(0.0101, "1", MEASURED),
     }
     report = MeasureReport.of(
-        [record("pad_max", 200.0), record("jagged", 500.0, **amp), record("sparse", None, "no kernels yet")], "9 of 10"
+        [record("pad_max", 200.0), record("jagged", 500.0, **amp), record("sparse", None, "no kernels yet")],
+        "9 of 10",
+        {"seed": 4},
     )
     lines = measure_text(report).splitlines()
     assert lines[:2] == ["din, made-up events on cpu: a processor", "9 of 10"]
@@ -41,11 +43,28 @@ def test_every_number_has_its_mark_and_every_reason_is_said_once() -> None:
     assert "25.0 %" in lines[4]
     assert "*25.0 %" not in lines[4]
     text = "\n".join(lines)
-    assert "* measured on this device;  no mark: exact" in text
+    assert "* measured on this device;  no mark: exact of the epoch planned with seed 4" in text
+    assert "ops" in header  # a CPU launches nothing
+    assert "launches" not in header
+    assert "epoch, ops, kernels: of an epoch; step: median of the n timed steps" in text
     assert text.count("extrapolated from 2 of 4 batches") == 1
     assert "kernels: a CPU runs no device kernels" in text
     assert "jagged loss: 0.7, in float32 0.693, 1.0 % apart" in text
     assert lines[-1] == "sparse: not measured: no kernels yet"
+
+
+def test_a_strategy_alone_is_not_compared_with_itself() -> None:
+    text = measure_text(MeasureReport.of([record("pad_max", 500.0), record("jagged", None, "no")], "all"))
+    assert "x pad_max" not in text
+    assert "exact of the plan of this epoch" in text
+
+
+def test_graphs_that_were_none_are_named_below() -> None:
+    none = Figure(None, "1", None, "a CPU has no CUDA graphs: the same batches ran eagerly")
+    eager = MeasureReport.of([record("bucket_graph", 9.0, graph_replays=none)], "all")
+    assert "bucket_graph ran eagerly: a CPU has no CUDA graphs" in measure_text(eager)
+    replayed = record("bucket_graph", 9.0, graph_replays=Figure(7, "1", MEASURED, "of the timed steps"))
+    assert "eagerly" not in measure_text(MeasureReport.of([replayed], "all"))
 
 
 def test_without_pad_max_there_is_no_ratio_and_without_a_run_no_table() -> None:
