@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import torch
@@ -69,12 +71,30 @@ def launch(op: str, expression: str, blocks: int, arguments: Sequence[Argument],
     import cupy
 
     passed = tuple(_passed(argument) for argument in arguments)
-    stream = cupy.cuda.ExternalStream(torch.cuda.current_stream(index).cuda_stream, index)
-    with cupy.cuda.Device(index), stream:
+    with cupy.cuda.Device(index), _stream(index, torch.cuda.current_stream(index).cuda_stream):
         try:
             function((blocks,), (BLOCK,), passed)
         except cupy.cuda.driver.CUDADriverError as error:
             raise KernelLaunchError(f"{expression} with {blocks} blocks of {BLOCK} threads: {error}.") from error
+
+
+class _Handle:
+    """A stream by its handle, in the words of the CUDA stream protocol; torch keeps the streams that it hands out."""
+
+    def __init__(self, handle: int) -> None:
+        self._handle = handle
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        """Version of the protocol, and the handle."""
+        return 0, self._handle
+
+
+@lru_cache(maxsize=256)
+def _stream(device: int, handle: int) -> Any:
+    """CuPy's view of a stream of torch; the handle 0 is the default stream of whichever device is current."""
+    import cupy
+
+    return cupy.cuda.Stream.from_external(_Handle(handle))
 
 
 def _passed(argument: Argument) -> np.generic:

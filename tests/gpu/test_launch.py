@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from labkit.errors import KernelLaunchError
-from labkit.gpu.launch import MAX_BLOCKS, launch
+from labkit.gpu.launch import MAX_BLOCKS, _stream, launch
 from labkit.gpu.loader import kernel
 
 
@@ -29,3 +29,11 @@ def test_kernels_that_the_catalog_does_not_have() -> None:
         kernel("sort", "sort", 0)
     with pytest.raises(KernelLaunchError, match="expected one of count_rows, start_classes"):
         kernel("bin_rows", "count", 0)
+
+
+def test_a_stream_of_torch_is_taken_over_without_a_warning_and_once() -> None:
+    pytest.importorskip("cupy")
+    stream = _stream(0, 0x7F0012345678)
+    assert stream.ptr == 0x7F0012345678
+    assert _stream(0, 0x7F0012345678) is stream
+    assert _stream(1, 0x7F0012345678) is not stream
