@@ -18,6 +18,8 @@ from torch import Tensor
 from labkit.errors import ShapeError
 from labkit.layouts.padded import PaddedBatch
 
+_WHOLE = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
+
 
 class Side(StrEnum):
     """Where the padding of a row is."""
@@ -36,7 +38,16 @@ def valid_mask(lengths: Tensor, width: int, side: Side | str = Side.RIGHT) -> Te
         lengths: (R,) whole numbers from 0 to L.
         width: L.
         side: of the padding.
+
+    Raises:
+        ShapeError: lengths that are no (R,) tensor of whole numbers; on the CPU also one below 0 or above L. A device is
+            not asked: see ``check_batch``.
     """
+    _check_lengths(lengths, width)
+    return _valid(lengths, width, side)
+
+
+def _valid(lengths: Tensor, width: int, side: Side | str) -> Tensor:
     slots = torch.arange(width, device=lengths.device)
     if Side(side) is Side.RIGHT:
         return slots < lengths[:, None]
@@ -63,7 +74,7 @@ def padded_on(batch: PaddedBatch, side: Side | str) -> PaddedBatch:
     if Side(side) is Side.RIGHT:
         return batch
     width = batch.valid.shape[1]
-    valid = valid_mask(batch.lengths, width, side)
+    valid = _valid(batch.lengths, width, side)
     source = (torch.arange(width, device=valid.device) - (width - batch.lengths)[:, None]).clamp(min=0)
 
     def shifted(values: Tensor) -> Tensor:
@@ -150,6 +161,18 @@ def additive_mask(allowed: Tensor, dtype: torch.dtype = torch.float32) -> Tensor
 def zero_padding(output: Tensor, valid: Tensor) -> Tensor:
     """(R, L, ...) with exactly 0 where ``valid`` (R, L) is False, whatever was there, and no gradient from there."""
     return output.masked_fill(~valid.view(*valid.shape, *[1] * (output.ndim - 2)), 0)
+
+
+def _check_lengths(lengths: Tensor, width: int) -> None:
+    if not isinstance(lengths, Tensor):
+        raise ShapeError(f"lengths must be a (R,) tensor of whole numbers: got a {type(lengths).__name__}.")
+    if lengths.ndim != 1 or lengths.dtype not in _WHOLE:
+        raise ShapeError(f"lengths must be (R,) whole numbers: got {tuple(lengths.shape)} of {lengths.dtype}.")
+    if lengths.device.type != "cpu" or not len(lengths):
+        return
+    least, most = int(lengths.min()), int(lengths.max())
+    if least < 0 or most > width:
+        raise ShapeError(f"lengths must be within 0 .. {width}, the width: got {least if least < 0 else most}.")
 
 
 def _check(mask: Tensor, dimensions: int, name: str, shape: str) -> None:

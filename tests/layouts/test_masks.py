@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
@@ -196,3 +197,23 @@ def test_masks_of_another_kind_are_refused(call: Callable[[], Tensor], message: 
     with pytest.raises(ValueError, match=re.escape(message)) as error:
         call()
     assert isinstance(error.value, ShapeError) or "Side" in message
+
+
+@pytest.mark.parametrize(
+    ("lengths", "message"),
+    [
+        ([2, 1], r"^lengths must be a \(R,\) tensor of whole numbers: got a list\.$"),
+        (torch.tensor([2, 4, 7]), r"^lengths must be within 0 \.\. 3, the width: got 7\.$"),
+        (torch.tensor([2, -1]), r"^lengths must be within 0 \.\. 3, the width: got -1\.$"),
+        (torch.tensor([2.0]), r"^lengths must be \(R,\) whole numbers: got \(1,\) of torch.float32\.$"),
+        (torch.tensor([[2]]), r"^lengths must be \(R,\) whole numbers: got \(1, 1\) of torch.int64\.$"),
+    ],
+)
+def test_lengths_that_make_no_mask(lengths: Any, message: str) -> None:
+    with pytest.raises(ShapeError, match=message):
+        valid_mask(lengths, 3)
+
+
+def test_a_device_is_not_asked_for_its_lengths() -> None:
+    assert valid_mask(torch.empty(4, dtype=torch.int64, device="meta"), 3).shape == (4, 3)
+    assert valid_mask(torch.empty(0, dtype=torch.int64), 3).shape == (0, 3)
