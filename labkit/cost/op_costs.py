@@ -79,6 +79,7 @@ class OpCost(NamedTuple):
         matmul: sizes of the product, for ops that run on tensor cores where those are allowed. A fused op counts as
             the one product that has its operations.
         ids: of the gradient of a table: how many ids it adds up; few of them take fewer kernels (``FEW_IDS``).
+        fresh_bytes: of its operands, what the op before has written; the trace knows. A gather reads a part of that.
     """
 
     flops: int
@@ -87,11 +88,12 @@ class OpCost(NamedTuple):
     kernels: int
     matmul: Matmul | None = None
     ids: int | None = None
+    fresh_bytes: int = 0
 
 
 #: Ops of more than one kernel; PyTorch 2.x, ATen/native/cuda. Counted in the source, not measured; libraries change
-#: such numbers by one or two. A matrix product that a library splits along k runs one more, to add up the parts: which ones
-#: depends on the GPU and is not counted.
+#: such numbers by one or two. A matrix product that a library splits along k runs one more, to add up the parts: which
+#: ones depends on the GPU and is not counted.
 #: ``binary_cross_entropy_with_logits`` (ATen/native/Loss.cpp, no weights, no reduction): log sigmoid, 1 - target, times
 #: the input, minus the log sigmoid.
 #: ``repeat_interleave`` with its output size (Repeat.cu): the sums so far (CUB's scan: two kernels), then the spread.

@@ -25,8 +25,8 @@ _TILES = np.array([(m, n, min(1.0, m * n / (m + n) / 64)) for m, n in _SIDES])
 #: Multiply-adds along k come in steps of so many, and a product is split along k into parts of no fewer than that.
 #: Source: CUTLASS, "Efficient GEMM in CUDA", "Parallelized reductions".
 _K_STEP, _K_LEAST = 16, 256
-#: An op whose operands together take at most this share of the second-level cache finds them there: the op before has
-#: just written them, and something else lies there too.
+#: What the op before has just written is found in the second-level cache, up to this share of it: something else lies
+#: there too. Nothing else is: what the forward pass keeps for the backward has long been replaced by then.
 _L2_SHARE = 0.5
 
 
@@ -61,11 +61,12 @@ def op_times(cost: StepCost, shapes: Shapes, gpu: Gpu, precision: Precision, ove
     Cost: O(n * d); some hundred microseconds for 20 shapes of a DIN step.
     """
     d = cost.device_ops.size
-    flops, moved, kernels, sizes = np.split(evaluate(cost.device, cost.basis, shapes), [d, 2 * d, 3 * d], axis=1)
+    values = evaluate(cost.device, cost.basis, shapes)
+    flops, moved, read, fresh, kernels, sizes = np.split(values, [d, 2 * d, 3 * d, 4 * d, 5 * d], axis=1)
     kernels[:, cost.lookups] -= cost.saved_kernels(shapes)
     bandwidth = gpu.bandwidth_bytes_per_s * overheads.bandwidth_share
-    in_cache = moved <= _L2_SHARE * gpu.l2_bytes
-    memory = moved / np.where(in_cache, bandwidth * overheads.l2_speedup, bandwidth)
+    in_cache = np.minimum(np.minimum(fresh, read), _L2_SHARE * gpu.l2_bytes)
+    memory = (moved - in_cache * (1 - 1 / overheads.l2_speedup)) / bandwidth
     arithmetic = flops / (gpu.float32_flops * overheads.flops_share)
     if cost.matmuls.size:
         sizes = sizes.reshape(len(shapes), -1, 4)

@@ -40,6 +40,7 @@ class StepCost:
         names: of all ops, those that do nothing on the device (views, allocations) included.
         device_ops: (d,) int64, the ops that do something on the device, as positions in ``names``.
         flops, read_bytes, written_bytes: (terms, d) coefficients.
+        fresh_bytes: (terms, d) coefficients of the operands that the op before has written.
         kernels: (terms, d) coefficients; a recurrent network runs more of them the longer its rows are. ``totals``
             knows that the gradient of a table runs fewer for few ids.
         matmuls: (p,) int64, which of the d are matrix products.
@@ -49,8 +50,8 @@ class StepCost:
         storages: (terms, s) coefficients of the bytes of each storage.
         event_storage: (e,) int64, which storage comes or goes.
         event_sign: (e,) +1 or -1.
-        device: (terms, 3 d + 4 p) operations, bytes moved and kernels of each, and sizes of products, side by side: one
-            product with the terms of a shape gives them all.
+        device: (terms, 5 d + 4 p) operations, bytes moved, read and fresh, and kernels of each, and sizes of products,
+            side by side: one product with the terms of a shape gives them all.
         alive: (s, c) 1 where a storage is there at a moment; those moments alone that may be the peak.
         sums: (terms, 4) operations, bytes read and written, and kernels of all ops together.
     """
@@ -61,6 +62,7 @@ class StepCost:
     flops: NDArray[np.float64]
     read_bytes: NDArray[np.float64]
     written_bytes: NDArray[np.float64]
+    fresh_bytes: NDArray[np.float64]
     kernels: NDArray[np.float64]
     matmuls: NDArray[np.int64]
     matmul_sizes: NDArray[np.float64]
@@ -77,7 +79,8 @@ class StepCost:
         """Put the coefficients of what is evaluated together side by side."""
         moved = self.read_bytes + self.written_bytes
         parts = (self.flops, self.read_bytes, self.written_bytes, self.kernels)
-        object.__setattr__(self, "device", np.hstack([self.flops, moved, self.kernels, self.matmul_sizes]))
+        columns = (self.flops, moved, self.read_bytes, self.fresh_bytes, self.kernels, self.matmul_sizes)
+        object.__setattr__(self, "device", np.hstack(columns))
         alive = _candidates(self.event_storage, self.event_sign, self.storages.shape[1])
         object.__setattr__(self, "alive", alive)
         object.__setattr__(self, "sums", np.stack([part.sum(axis=1) for part in parts], axis=1))
@@ -124,6 +127,7 @@ def fit_step(basis: tuple[Term, ...], shapes: Sequence[BatchShape], traces: Sequ
         flops=quantity("flops"),
         read_bytes=quantity("read_bytes"),
         written_bytes=quantity("written_bytes"),
+        fresh_bytes=quantity("fresh_bytes"),
         kernels=quantity("kernels"),
         matmuls=np.array(products, dtype=np.int64),
         matmul_sizes=fit.coefficients(sizes),
@@ -149,6 +153,7 @@ def refuse_misfit(cost: StepCost, shape: BatchShape, trace: Traced) -> None:
         "flops": (cost.flops, [op.flops for op in ops]),
         "read_bytes": (cost.read_bytes, [op.read_bytes for op in ops]),
         "written_bytes": (cost.written_bytes, [op.written_bytes for op in ops]),
+        "fresh_bytes": (cost.fresh_bytes, [op.fresh_bytes for op in ops]),
         "kernels": (cost.kernels, [op.kernels for op in ops]),
     }
     for name, (coefficients, traced) in expected.items():

@@ -116,6 +116,7 @@ class _OpTrace(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch's _
         self._device = device
         self.found: list[TracedOp] = []
         self._phase = Phase.FORWARD
+        self._fresh: set[int] = set()  # storages that the last kernel wrote
 
     @contextmanager
     def in_phase(self, phase: Phase) -> Iterator[None]:
@@ -130,8 +131,18 @@ class _OpTrace(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch's _
             return NotImplemented
         func = as_without_modes(func, args)
         result = func(*args, **kwargs)
-        self.found.append(TracedOp(str(func), self._phase, _cost(func, args, kwargs, result, self._device)))
+        cost = _cost(func, args, kwargs, result, self._device)
+        if cost.kernels:
+            cost = cost._replace(fresh_bytes=self._fresh_bytes((args, kwargs)))
+            written = _changed(func, args, kwargs) or tensors_in(result)
+            self._fresh = {storage._cdata for tensor in written for storage in storages_of(tensor)}
+        self.found.append(TracedOp(str(func), self._phase, cost))
         return result
+
+    def _fresh_bytes(self, given: Any) -> int:
+        """Bytes of the operands that the last kernel wrote."""
+        fresh = (t for t in _distinct(tensors_in(given)) if self._fresh & {s._cdata for s in storages_of(t)})
+        return sum(_operand(tensor).bytes for tensor in fresh)
 
 
 def _cost(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any, device: str) -> OpCost:

@@ -69,10 +69,21 @@ def step(*costs: OpCost) -> StepCost:
 def test_an_op_takes_the_slower_of_arithmetic_and_bytes() -> None:
     cost = step(OpCost(4000, 3000, 1000, 1), OpCost(8000, 600, 0, 1), OpCost(0, 0, 0, 0), OpCost(4, 250, 250, 1))
     times = op_times(cost, ONE, CARD, Precision.FLOAT32, IDEAL)
-    # the view is not there; 500 bytes are half the cache, where they move twice as fast
+    # the view is not there; small operands are no faster where nobody has just written them
     assert times.arithmetic_s.tolist() == [[1e-6, 2e-6, 1e-9]]
-    assert times.memory_s.tolist() == [[4e-6, 0.6e-6, 0.25e-6]]
-    assert times.work_s.tolist() == [[4e-6, 2e-6, 0.25e-6]]
+    assert times.memory_s.tolist() == [[4e-6, 0.6e-6, 0.5e-6]]
+    assert times.work_s.tolist() == [[4e-6, 2e-6, 0.5e-6]]
+
+
+def test_what_was_just_written_moves_faster_as_far_as_the_cache_holds_it() -> None:
+    # 1000 bytes of cache, half of it for what the op before wrote, read twice as fast
+    fresh = (0, 400, 500, 501, 2000)
+    cost = step(*(OpCost(0, 2000, 1000, 1, fresh_bytes=f) for f in fresh))
+    gather = step(OpCost(0, 100, 100, 1, fresh_bytes=400))  # takes a quarter of what is there
+    assert op_times(gather, ONE, CARD, Precision.FLOAT32, IDEAL).memory_s[0] == pytest.approx([0.15e-6])
+    seconds = op_times(cost, ONE, CARD, Precision.FLOAT32, IDEAL).memory_s[0]
+    # 3000 bytes at 1 ns each, half a ns less for each that is found: no cliff at 500
+    assert seconds == pytest.approx([3.0e-6, 2.8e-6, 2.75e-6, 2.75e-6, 2.75e-6])
 
 
 def test_products_run_on_the_units_of_the_precision() -> None:

@@ -41,11 +41,25 @@ def test_phases_and_views(device: str) -> None:
     assert [op.phase for op in trace.ops] == sorted((op.phase for op in trace.ops), key=list(Phase).index)
     forward = {op.name: op.cost for op in trace.ops if op.phase is Phase.FORWARD}
     assert forward["aten.t.default"].kernels == 0
-    assert forward["aten.relu.default"] == (512, 2048, 2048, 1, None, None)
+    assert forward["aten.relu.default"] == (512, 2048, 2048, 1, None, None, 2048)  # all of it was just written
     (step,) = (op for op in trace.ops if op.phase is Phase.OPTIMIZER and op.cost.kernels)
     parameters = 8 * 16 + 16 + 16 * 4 + 4
     assert step.name == "aten._foreach_add_.List"
     assert step.cost[:4] == (parameters, 2 * 4 * parameters, 4 * parameters, 1)
+
+
+@DEVICES
+def test_what_the_op_before_wrote_is_fresh_and_nothing_else(device: str) -> None:
+    x = torch.ones(4, 5, device=device)
+
+    def forward() -> Tensor:
+        y = x * 2  # x is old
+        z = y.t().exp()  # y is fresh, seen through a view
+        return y + z.t()  # y is old by now
+
+    costs = [op.cost for op in trace_step(forward, backward=False, device=device).ops if op.cost.kernels]
+    assert [cost.fresh_bytes for cost in costs] == [0, 80, 80]
+    assert [cost.read_bytes for cost in costs] == [80, 80, 160]
 
 
 def test_the_host_s_own_tensors_cost_the_device_nothing() -> None:

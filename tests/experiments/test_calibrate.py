@@ -51,7 +51,7 @@ def test_a_model_is_modelled_on_it() -> None:
     time_s = figures["time_s"]
     assert time_s.origin is Origin.MODELLED
     assert time_s.value is not None
-    # two steps of some 200 ops and 125 kernels: more than 0.7 ms of overhead each
+    # two steps of some 200 ops and 100 kernels: more than 0.7 ms of overhead each
     assert time_s.value > 2 * 0.7e-3
     assert "fitted" in str(time_s.reason)
 

@@ -55,7 +55,7 @@ def test_less_padding_takes_less_memory_and_graphs_fewer_launches() -> None:
 
 def test_a_step_of_din_on_an_h100_is_a_plausible_one() -> None:
     # 256 rows of 512 slots: some 1e10 operations and 2e9 bytes, at 3.35e12 bytes a second half a millisecond or more;
-    # to start 125 kernels from Python takes a host one to a few milliseconds
+    # to start a hundred kernels from Python takes a host one to a few milliseconds
     found = of(Strategy.PAD_MAX, ModelChoice(Model.DIN, H100))
     assert 0.5e-3 < number(found, "step_s") < 5e-3
 

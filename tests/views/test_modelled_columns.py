@@ -75,6 +75,6 @@ def test_the_columns_are_explained_below() -> None:
 def test_as_text() -> None:
     lines = repr(table(ModelChoice(Model.DIN))).splitlines()
     assert lines[0].split()[-3:] == ["peak", "launches", "kernels"]
-    assert lines[1].split()[-2:] == ["~250", "~250"]  # 2 batches of 125 kernels
+    assert lines[1].split()[-2:] == ["~204", "~204"]  # 2 batches of 102 kernels
     assert lines[3].split()[-3:] == ["-", "-", "-"]
     assert "modelled: din, training" in lines
