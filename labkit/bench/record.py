@@ -12,6 +12,7 @@ from labkit.provenance import Figure, Origin
 #: The figures that every record has, with or without a value. Per epoch, unless the name says otherwise.
 FIGURES: dict[str, str] = {  # name -> unit
     "epoch_s": "s",
+    "epoch_error_s": "s",  # standard error, where not all batches were timed
     "events_per_s": "events/s",  # real events: padding and ghost rows count nothing
     "padding_ratio": "1",
     "peak_bytes": "bytes",
@@ -40,6 +41,9 @@ FIGURES: dict[str, str] = {  # name -> unit
     "graph_replays": "1",
     "graph_fallbacks": "1",
 }
+
+#: Those that records of earlier versions lack.
+_LATER = {"epoch_error_s"}
 
 
 @dataclass(frozen=True, eq=True)
@@ -144,6 +148,8 @@ class Record:
                 name: Figure(data[name], unit, _origin(origins.get(name)), reasons.get(name))
                 for name, unit in data["unit"].items()
             }
+            for name in _LATER - figures.keys():
+                figures[name] = Figure(None, FIGURES[name], None, "not there when this was recorded")
             return cls(data["strategy"], dict(data["policy"]), device, model, dict(environment), figures)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             why = f"{error} is missing" if isinstance(error, KeyError) else str(error)

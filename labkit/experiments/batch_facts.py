@@ -1,16 +1,10 @@
-"""What is read off a batch from its shapes and host tensors: real events, and its shape in words."""
+"""What is read off a batch from its shapes alone: its shape in words."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import torch
-
-
-def batch_events(batch: Any) -> int:
-    """Real events of a batch whose tensors are on the host: the sum of its lengths."""
-    lengths = getattr(batch, "lengths", None)
-    return int(batch.offsets[-1]) if lengths is None else int(lengths.sum())
 
 
 def shape_text(batch: Any) -> str:

@@ -8,8 +8,10 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import torch
-from torch.utils.data import DataLoader
+from numpy.typing import NDArray
+from torch.utils.data import DataLoader, Sampler
 
 from labkit.batching.pieces import batch_indices
 from labkit.batching.plan import EpochPlan
@@ -22,8 +24,9 @@ from labkit.bench.observers.waits import LoaderWait
 from labkit.bench.ranges import nvtx_range
 from labkit.bench.timing import Timing, clock_of, time_steps
 from labkit.errors import CompileError, PolicyError
-from labkit.experiments.batch_facts import batch_events, shape_text
+from labkit.experiments.batch_facts import shape_text
 from labkit.experiments.close_look import CloseLook
+from labkit.experiments.epoch_estimate import EpochEstimate, epoch_estimate, timed_order
 from labkit.experiments.execution import Execution
 from labkit.experiments.float32 import full_float32
 from labkit.experiments.graphed_step import (
@@ -87,9 +90,10 @@ class StrategyRun:
         self._graphs = None if backend is None else graphed(self._step, backend)
         self._do: Callable[[Any], object] = self._step if self._graphs is None else self._graphs
         self._copied = Copied()
-        self._events = 0
         if not len(self.plan):
             raise PolicyError(f"{self.policy.strategy} makes no batch of these {len(self.data)} sequences.")
+        whole = self.execution.epoch
+        self._order = np.arange(len(self.plan)) if whole else timed_order(self.plan, self.execution.seed)
 
     @property
     def plan(self) -> EpochPlan:
@@ -147,9 +151,10 @@ class StrategyRun:
             on_step=on_step,
         )
         found |= graph_figures(self.policy, self._graphs, before, graph_counts(self._graphs))
-        found |= self._timing_figures(timing)
+        whole = self._estimated(timing)
+        found |= self._timing_figures(timing, whole)
         for observer in (wait, self._copied, *self.observers):
-            found |= self._of_the_epoch(observer.figures(), timing)
+            found |= self._of_the_epoch(observer.figures(), timing, whole)
         found |= look.after(self._at, found["epoch_s"])
         return found | self._compile_figures(compiled)
 
@@ -169,7 +174,6 @@ class StrategyRun:
         return batch.padded() if isinstance(batch, UnpaddedBatch) else batch
 
     def _counted_step(self, batch: Any) -> None:
-        self._events += batch_events(batch)
         with nvtx_range(str(self.policy.strategy), "step"):
             self._do(self._placed(batch))
 
@@ -199,7 +203,7 @@ class StrategyRun:
             workers = {"num_workers": execution.workers, "prefetch_factor": execution.prefetch}
         loader: DataLoader[Any] = DataLoader(
             self._dataset,
-            batch_sampler=self._sampler,
+            batch_sampler=_InOrder(self.plan, self._order),
             collate_fn=self._collate,
             pin_memory=on_gpu if execution.pin_memory is None else execution.pin_memory and on_gpu,
             **workers,
@@ -208,14 +212,8 @@ class StrategyRun:
 
     # -- figures ------------------------------------------------------------------------------------------------
 
-    def _share_note(self, timing: Timing) -> str | None:
-        plan = self.plan
-        if timing.n == len(plan):
-            return None
-        return (
-            f"extrapolated from {timing.n} of {len(plan)} batches, {self._events} of {plan.kept_events} events, "
-            "at the rate of real events measured"
-        )
+    def _estimated(self, timing: Timing) -> EpochEstimate:
+        return epoch_estimate(self.plan, self._order[: timing.n], timing.step_s, timing.wall_s)
 
     @property
     def _stand_in(self) -> str:
@@ -224,40 +222,47 @@ class StrategyRun:
             return ""
         return "; torch's implementation of the kernels' ops: CUDA kernels do not run here"
 
-    def _timing_figures(self, timing: Timing) -> dict[str, Figure]:
+    def _timing_figures(self, timing: Timing, whole: EpochEstimate) -> dict[str, Figure]:
         """Time and throughput: real events, never slots."""
-        measured, rate = Origin.MEASURED, self._events / timing.wall_s
-        note = self._share_note(timing)
-        epoch_s = timing.wall_s if note is None else self.plan.kept_events / rate if rate else None
-        note = "; ".join(filter(None, (note, self._stand_in.removeprefix("; ")))) or None
-        spread = timing.spread_s
+        measured, spread = Origin.MEASURED, timing.spread_s
         return {
-            "epoch_s": Figure(epoch_s, "s", measured, note)
-            if epoch_s is not None
-            else Figure(None, "s", None, "the batches that were run hold no event, so there is no rate"),
-            "events_per_s": Figure(
-                rate, "events/s", measured, f"real events, the loader's time included{self._stand_in}"
-            ),
+            **self._epoch_figures(whole),
             "n": Figure(timing.n, "1", measured, f"steps timed after warm-up, {self.execution.mode}"),
             "median_s": Figure(
-                timing.median_s, "s", measured, f"of a step, without the wait for its batch{self._stand_in}"
+                timing.median_s, "s", measured, f"of the steps timed, without the wait for a batch{self._stand_in}"
             ),
             "spread_s": Figure(None, "s", None, "a single step has no spread")
             if spread is None
             else Figure(spread, "s", measured, "distance of the quartiles of the steps"),
         }
 
-    def _of_the_epoch(self, figures: dict[str, Figure], timing: Timing) -> dict[str, Figure]:
-        """Sums over the run, of bytes and joules, brought to a whole epoch; shares stay as they are."""
-        note = self._share_note(timing)
-        if note is None or not self._events:
-            return figures
-        scale = self.plan.kept_events / self._events
+    def _epoch_figures(self, whole: EpochEstimate) -> dict[str, Figure]:
+        """Those of the whole epoch; without a value where too little of it was seen."""
+        units = {"epoch_s": "s", "epoch_error_s": "s", "events_per_s": "events/s"}
+        if whole.seconds is None:
+            return {name: Figure(None, unit, None, whole.reason) for name, unit in units.items()}
+        measured, error = Origin.MEASURED, whole.error
+        note = "; ".join(filter(None, (whole.reason, self._stand_in.removeprefix("; ")))) or None
+        rate = f"real events, the loader's time included{self._stand_in}"
         return {
-            name: Figure(f.value * scale, f.unit, f.origin, f"{f.reason}; {note}" if f.reason else note)
-            if name in _SUMS and f.value is not None
-            else f
-            for name, f in figures.items()
+            "epoch_s": Figure(whole.seconds, "s", measured, note),
+            "epoch_error_s": Figure(error, "s", None if error is None else measured, whole.error_reason),
+            "events_per_s": Figure(self.plan.kept_events / whole.seconds, "events/s", measured, rate),
+        }
+
+    def _of_the_epoch(self, figures: dict[str, Figure], timing: Timing, whole: EpochEstimate) -> dict[str, Figure]:
+        """Sums over the run brought to a whole epoch: bytes by its slots, joules by its time; the rest as it is."""
+        if timing.n == len(self.plan):
+            return figures
+        done = int(self.plan.batch_slots[self._order[: timing.n]].sum())
+        scales = {
+            "copied_bytes": (self.plan.slots / done if done else None, "by slots"),
+            "energy_j": (whole.seconds / timing.wall_s if whole.seconds is not None else None, "by time"),
+        }
+        return figures | {
+            name: _scaled(figures[name], scale, f"extrapolated {how} from {timing.n} of {len(self.plan)} batches")
+            for name, (scale, how) in scales.items()
+            if name in figures and figures[name].value is not None
         }
 
     def _compile_figures(self, before: int) -> dict[str, Figure]:
@@ -268,8 +273,24 @@ class StrategyRun:
         return {"recompiles": Figure(total - before, "1", Origin.MEASURED, why)}
 
 
-#: Figures of observers that add up over a run.
-_SUMS = ("copied_bytes", "energy_j")
+def _scaled(figure: Figure, scale: float | None, note: str) -> Figure:
+    if scale is None or figure.value is None:
+        return Figure(None, figure.unit, None, f"it cannot be {note}")
+    reason = f"{figure.reason}; {note}" if figure.reason else note
+    return Figure(figure.value * scale, figure.unit, figure.origin, reason)
+
+
+class _InOrder(Sampler[list[int]]):
+    """Batches of a plan in another order, as the ``batch_sampler`` of a loader."""
+
+    def __init__(self, plan: EpochPlan, order: NDArray[np.int64]) -> None:
+        self._plan, self._order = plan, order
+
+    def __iter__(self) -> Iterator[list[int]]:
+        return (batch_indices(self._plan, number) for number in self._order.tolist())
+
+    def __len__(self) -> int:
+        return self._order.size
 
 
 def _closed(batches: Any) -> Iterator[Any]:

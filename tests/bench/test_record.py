@@ -33,7 +33,7 @@ def test_every_figure_is_there_and_those_without_a_value_say_why() -> None:
 
 
 def test_an_unknown_attribute_names_the_figures() -> None:
-    with pytest.raises(AttributeError, match="no figure 'epochs'; it has epoch_s, events_per_s, "):
+    with pytest.raises(AttributeError, match="no figure 'epochs'; it has epoch_s, epoch_error_s, events_per_s, "):
         record().epochs  # noqa: B018
 
 
@@ -48,6 +48,14 @@ def test_json_and_pickle_round_trip() -> None:
     again = Record.from_dict(json.loads(text), device="cpu", model="din", environment={"torch": "2"})
     assert again == made
     assert pickle.loads(pickle.dumps(made)) == made
+
+
+def test_what_an_earlier_version_recorded_has_no_error() -> None:
+    data = record(epoch_s=Figure(2.5, "s", Origin.MEASURED)).to_dict()
+    for part in (data, data["unit"], data["reason"]):
+        part.pop("epoch_error_s", None)
+    read = Record.from_dict(data, device="cpu", model="din", environment={})
+    assert read.figures["epoch_error_s"] == Figure(None, "s", None, "not there when this was recorded")
 
 
 def test_what_was_measured_becomes_recorded_and_what_is_exact_stays_exact() -> None:

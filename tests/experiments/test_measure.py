@@ -56,6 +56,7 @@ def test_every_layout_is_measured_with_an_origin_or_a_reason_for_every_figure(po
     assert record.provenance["epoch_s"] is Origin.MEASURED
     assert record.provenance["padding_ratio"] is Origin.EXACT
     assert "extrapolated" not in record.reason.get("epoch_s", "")
+    assert record.reason["epoch_error_s"] == "a whole epoch was timed: nothing is estimated"
     assert record.n == record.batches
     assert record.kernels is None
     assert record.launches > 50
@@ -78,8 +79,19 @@ def test_what_was_not_run_is_extrapolated_by_events_and_says_so() -> None:
     assert (record.n, record.batches) == (1, 10)
     assert record.reason["epoch_s"].startswith("extrapolated from 1 of 10 batches, ")
     assert record.epoch_s == pytest.approx(336 / record.events_per_s)
+    assert record.epoch_error_s is None
+    assert record.reason["epoch_error_s"] == "no shape was timed twice: nothing says how much its steps differ"
     assert record.spread_s is None
     assert record.reason["spread_s"] == "a single step has no spread"
+
+
+def test_of_too_few_shapes_there_is_no_time_and_all_else_is_there() -> None:
+    little = measured(BatchPolicy("bucket_budget", bucket_edges=(2, 5, 30), token_budget=60), seconds=1e-9)
+    assert not little.ok
+    assert little.events_per_s is None
+    assert little.reason["epoch_s"].startswith("only 1 of ")
+    assert (little.n, little.events) == (1, 336)
+    assert little.peak_bytes > 0
 
 
 def test_inference_needs_less_memory_than_training() -> None:
@@ -169,7 +181,7 @@ def test_out_of_memory_is_a_record_with_the_shape_of_the_batch(
     assert " at a batch of 16 x 30 = 480 slots, training, float32: lower rows, " in record.reason["epoch_s"]
     assert record.slots == 1800  # what is exact is known all the same
     assert record.provenance["padding_ratio"] is Origin.EXACT
-    assert measure(Hungry(), LENGTHS, BatchPolicy("jagged", token_budget=64), seconds=0.01).ok
+    assert measure(Hungry(), LENGTHS, BatchPolicy("jagged", token_budget=64), epoch=True).ok
 
 
 @pytest.mark.parametrize("rows", [2, 16], ids=["runs", "out of memory"])
@@ -201,7 +213,7 @@ def test_another_error_is_no_lack_of_memory() -> None:
 def test_segmented_on_a_cpu_says_what_ran_in_the_place_of_the_kernels() -> None:
     whole = measured(BatchPolicy("segmented", token_budget=64), epoch=True)
     assert whole.reason["epoch_s"] == "torch's implementation of the kernels' ops: CUDA kernels do not run here"
-    part = measured(BatchPolicy("segmented", token_budget=64), seconds=1e-9)
+    part = measure("din", np.full(60, 5), BatchPolicy("segmented", token_budget=64), seconds=1e-9, warm_up=1)
     for name in ("epoch_s", "events_per_s", "median_s"):
         assert part.reason[name].endswith("; torch's implementation of the kernels' ops: CUDA kernels do not run here")
         assert "torch's implementation" not in measured(JAGGED, seconds=1e-9).reason[name]

@@ -10,9 +10,11 @@ import torch
 from torch import Tensor
 
 from labkit.batching.policy import BatchPolicy
+from labkit.bench.timing import Timing
 from labkit.errors import DeviceError
 from labkit.experiments import measure_run
 from labkit.experiments.close_look import CloseLook
+from labkit.experiments.epoch_estimate import EpochEstimate, timed_order
 from labkit.experiments.execution import Execution
 from labkit.experiments.float32 import full_float32
 from labkit.experiments.measure import Workload, measure
@@ -21,6 +23,7 @@ from labkit.experiments.representatives import Representatives
 from labkit.layouts.batch import Batch
 from labkit.models.base import Loss
 from labkit.models.pooled import PooledTower
+from labkit.provenance import Figure, Origin
 
 LENGTHS = np.array([1, 2, 3, 30, 1, 2, 5, 8, 0, 4] * 6)
 BUCKETS = BatchPolicy("bucket_budget", bucket_edges=(2, 5, 30), token_budget=60)
@@ -93,7 +96,7 @@ def test_float32_is_no_tf32_and_the_switches_are_put_back() -> None:
     assert torch.backends.cudnn.allow_tf32  # torch's own default, which a GRU would follow
     for train in (True, False):
         Asking.seen.clear()
-        assert measure(Asking(), LENGTHS, BUCKETS, seconds=0.01, train=train).ok
+        assert measure(Asking(), LENGTHS, BUCKETS, epoch=True, train=train).ok
         assert set(Asking.seen) == {(False, False)}
     assert torch.backends.cudnn.allow_tf32
     assert not torch.backends.cuda.matmul.allow_tf32
@@ -111,3 +114,40 @@ def test_switches_that_cannot_be_read_are_one_line(monkeypatch: pytest.MonkeyPat
     finally:
         rnn.fp32_precision = before
     assert torch.backends.cudnn.allow_tf32
+
+
+def test_sums_over_a_part_are_brought_to_an_epoch_bytes_by_slots_and_joules_by_time() -> None:
+    run = strategy_run(BatchPolicy("pad_max", rows=6))  # 10 batches
+    timing = Timing(np.ones(2), 4.0, exhausted=False)
+    measured = Origin.MEASURED
+    sums = {
+        "copied_bytes": Figure(100, "bytes", measured),
+        "energy_j": Figure(8, "J", measured, "of the card"),
+        "utilization": Figure(0.5, "1", measured),
+    }
+    found = run._of_the_epoch(sums, timing, run._estimated(timing))
+    assert found["copied_bytes"] == Figure(500.0, "bytes", measured, "extrapolated by slots from 2 of 10 batches")
+    assert found["energy_j"] == Figure(40.0, "J", measured, "of the card; extrapolated by time from 2 of 10 batches")
+    assert found["utilization"] == sums["utilization"]
+    nothing = EpochEstimate(None, None, "too little", "too little")
+    none = run._of_the_epoch(sums, timing, nothing)
+    assert none["energy_j"] == Figure(None, "J", None, "it cannot be extrapolated by time from 2 of 10 batches")
+    whole = Timing(np.ones(10), 20.0, exhausted=True)
+    assert run._of_the_epoch(sums, whole, run._estimated(whole)) == sums
+
+
+def test_time_and_rate_of_a_part_come_with_an_error() -> None:
+    run = strategy_run(BatchPolicy("pad_max", rows=6))  # 10 batches, 336 events
+    timing = Timing(np.array([1.0, 3.0]), 4.0, exhausted=False)
+    found = run._timing_figures(timing, run._estimated(timing))
+    assert (found["epoch_s"].value, found["events_per_s"].value) == (20.0, 336 / 20)
+    assert found["epoch_error_s"].value == pytest.approx(80**0.5)  # 10 * 8 * variance 2 / 2 steps
+    assert found["epoch_error_s"].origin is Origin.MEASURED
+    assert "extrapolated from 2 of 10 batches, 1 of 1 shapes" in str(found["epoch_s"].reason)
+
+
+def test_a_part_is_timed_in_the_order_of_the_shapes_and_a_whole_epoch_as_planned() -> None:
+    run = strategy_run()
+    numbers = [[int(i) for i in indices] for indices in measure_run._InOrder(run.plan, run._order)]
+    assert numbers == [run.plan[i].tolist() for i in timed_order(run.plan, 0)]
+    assert strategy_run(epoch=True)._order.tolist() == list(range(len(run.plan)))
