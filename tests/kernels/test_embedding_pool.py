@@ -57,6 +57,22 @@ def test_gradient_of_the_table(cpu_device: CpuDevice, config: LaunchConfig, weig
     assert_within(found, expected, EPS * size * (2 * times + 2))
 
 
+@each_weighting
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_a_mean_of_more_events_than_16_bits_hold_has_its_gradient(
+    fast_device: CpuDevice, dtype: torch.dtype, weighted: bool
+) -> None:
+    events = 70_000  # inf in float16, 70 144 in bfloat16
+    offsets, ids = torch.tensor([0, events]), torch.zeros(events, dtype=torch.int64)
+    weights = torch.ones(events, dtype=dtype) if weighted else None
+    found = embedding_pool_table_grad_cuda(
+        torch.ones(1, 1, dtype=dtype), 1, ids, weights, offsets, events // 2049, LaunchConfig().thresholds, True
+    )
+    assert found.dtype is dtype
+    assert found.item() == 1
+    assert f"embedding_pool<float, 1, {str(weighted).lower()}>" in fast_device.launched
+
+
 def test_empty_bags_of_any_kind_are_zero(fast_device: CpuDevice) -> None:
     table = torch.arange(10.0).view(5, 2)
     offsets, ids = torch.tensor([0, 1, 1, 3, 3, 4, 5]), torch.arange(5)

@@ -120,16 +120,17 @@ def embedding_pool_table_grad(
     On CUDA it is an ``embedding_pool`` of ``grad`` over the transposed rows: for each item those rows of the batch in
     which it is. No atomics, so the same bits every time, and no pass that writes zeros first.
 
-    Cost: on CUDA a stable sort of the ids, then reads T*D elements and writes V*D; no host synchronization.
+    Cost: on CUDA a stable sort of the ids, then reads T*D elements and writes V*D; no host synchronization. The mean of
+        16-bit rows goes through float32, with (B, D) and (V, D) float32 in between.
     """
     check_matrix("grad", grad, check_offsets(offsets, grad, ids))
     known = (ids >= 0) & (ids < items)
-    each = _row_grad(grad, offsets, mean)[row_ids(offsets, ids.shape[0])]
+    wide = grad.float() if grad.itemsize < 4 else grad
+    each = _row_grad(wide, offsets, mean)[row_ids(offsets, ids.shape[0])]
     if weights is not None:
         each = each * weights[:, None].to(each.dtype)
     each = each.masked_fill(~known[:, None], 0)
-    wide = each.float() if grad.itemsize < 4 else each
-    spread = wide.new_zeros((items + 1, grad.shape[1])).index_add_(0, ids.masked_fill(~known, items), wide)
+    spread = wide.new_zeros((items + 1, grad.shape[1])).index_add_(0, ids.masked_fill(~known, items), each)
     return spread[:items].to(grad.dtype)
 
 
@@ -151,10 +152,11 @@ def embedding_pool_table_grad_cuda(
     in_order, order = ids.sort(stable=True)
     starts = torch.searchsorted(in_order, torch.arange(items + 1, device=ids.device))
     rows = row_ids(offsets, ids.shape[0])[order]
-    own = None if weights is None else weights[order]
+    each = _row_grad(grad, offsets, mean)
+    own = None if weights is None else weights[order].to(each.dtype)
     bins = bin_rows_cuda(starts, giants, thresholds)
-    found: Tensor = embedding_pool_cuda(_row_grad(grad, offsets, mean), rows, own, starts, bins, thresholds, False)
-    return found
+    found: Tensor = embedding_pool_cuda(each, rows, own, starts, bins, thresholds, False)
+    return found.to(grad.dtype)
 
 
 @embedding_pool_table_grad.register_fake
@@ -247,7 +249,11 @@ def _entries(table: Tensor, ids: Tensor) -> Tensor:
 
 
 def _row_grad(grad: Tensor, offsets: Tensor, mean: bool) -> Tensor:
-    return grad / offsets.diff().clamp(min=1)[:, None].to(grad.dtype) if mean else grad
+    """(B, D) gradient of each event of a row; divided in float32 at least, which no length overflows."""
+    if not mean:
+        return grad
+    wide = grad.float() if grad.itemsize < 4 else grad
+    return wide / offsets.diff().clamp(min=1)[:, None]
 
 
 def _save(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:

@@ -77,8 +77,9 @@ def segment_sum_backward(
 ) -> Tensor:
     """Gradient of the values: that of each row, (B, D), at all its events, (T, D). Its own gradient is a sum again."""
     _check_grad(grad, offsets, bins, thresholds)
-    each = grad / offsets.diff().clamp(min=1)[:, None].to(grad.dtype) if mean else grad
-    return each[row_ids(offsets, events)]
+    wide = grad.float() if grad.itemsize < 4 else grad
+    each = wide / offsets.diff().clamp(min=1)[:, None] if mean else grad
+    return each.to(grad.dtype)[row_ids(offsets, events)]
 
 
 @segment_sum_backward.register_kernel("cuda")

@@ -164,6 +164,20 @@ def test_16_bit_values_are_summed_in_float32(dtype: torch.dtype) -> None:
     assert segment_sum(values, OFFSETS, BINS, THRESHOLDS, True)[4].item() == 1000
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_a_mean_of_more_events_than_16_bits_hold_has_its_gradient(dtype: torch.dtype) -> None:
+    events = 70_000  # inf in float16, 70 144 in bfloat16
+    offsets, ids = torch.tensor([0, events]), torch.zeros(events, dtype=torch.int64)
+    bins = bin_rows(offsets, 0, THRESHOLDS)
+    grad = torch.ones(1, 1, dtype=dtype)
+    of_table = embedding_pool_table_grad(grad, 1, ids, None, offsets, 0, THRESHOLDS, True)
+    assert of_table.dtype is dtype
+    assert of_table.item() == pytest.approx(1, abs=2e-3)  # 70 000 numbers added one by one in float32
+    of_values = segment_sum_backward(grad, offsets, bins, THRESHOLDS, events, True)
+    assert of_values.dtype is dtype
+    assert torch.equal(of_values, torch.full((events, 1), 1 / events).to(dtype))
+
+
 def test_offsets_that_do_not_end_at_the_events_are_an_error() -> None:
     ids, bins = torch.tensor([0, 0, 1, 2, 0]), bin_rows(torch.tensor([0, 3, 4]), 0, THRESHOLDS)
     for offsets in ([0, 3, 4], [0, 3, 9]):
