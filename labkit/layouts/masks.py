@@ -40,8 +40,8 @@ def valid_mask(lengths: Tensor, width: int, side: Side | str = Side.RIGHT) -> Te
         side: of the padding.
 
     Raises:
-        ShapeError: lengths that are no (R,) tensor of whole numbers; on the CPU also one below 0 or above L. A device is
-            not asked: see ``check_batch``.
+        ShapeError: lengths that are no (R,) tensor of whole numbers; on the CPU also one below 0 or above L. A device
+            is not asked: see ``check_batch``.
     """
     _check_lengths(lengths, width)
     return _valid(lengths, width, side)

@@ -11,10 +11,13 @@ from labkit.experiments.compare_rows import Compared
 from labkit.provenance import Origin
 from labkit.views.badges import BADGES
 from labkit.views.compare_columns import COLUMNS, CompareColumn, Group, best_of, can_run, refusal_of, value_of
+from labkit.views.modelled_columns import is_above_memory
 from labkit.views.table_style import STYLE
 from labkit.views.what_if_text import MARKS, aligned
 
 _GROUPED = {group: tuple(column for column in COLUMNS if column.group is group) for group in Group}
+
+_BOUND = "; ".join(f"{c.header}: {c.tip}" for c in COLUMNS if c.name == "bound")
 
 _STYLE = """
 <style>
@@ -63,7 +66,14 @@ class CompareTable:
     def _legend(self) -> str:
         shown = {figure.origin for row in self.rows for column in COLUMNS if (figure := column.figure(row)) is not None}
         marks = [f'<sup class="{o}">{mark}</sup> {text}' for o, (mark, text) in BADGES.items() if o in shown]
-        return " &nbsp; ".join([*marks, "▸ best of the column", html.escape(self.order)])
+        below = " &nbsp; ".join([*marks, "▸ best of the column", html.escape(self.order)])
+        return "<br>".join([below, *map(html.escape, self._below())])
+
+    def _below(self) -> list[str]:
+        """What a word of the table means, and what has no room on the GPU."""
+        over = [row.strategy for row in self.rows if is_above_memory(row.modelled, "peak_bytes")]
+        too_large = f"! does not fit the GPU: {', '.join(over)}; the time is as if it had more memory"
+        return [_BOUND, *([too_large] if over else [])]
 
     def __repr__(self) -> str:
         """Aligned text, every number with the mark of its origin."""
@@ -72,7 +82,9 @@ class CompareTable:
         titles = [f"{group}: {title}" for group, title in self.titles.items()]
         why_not = [(row, dict.fromkeys(refusal_of(group, row) for group in Group)) for row in self.rows]
         refused = [f"{row.strategy}: {why}" for row, whys in why_not for why in whys if why is not None]
-        return "\n".join([*lines, "; ".join(text for _, text in MARKS.values()), *titles, self.order, *refused])
+        return "\n".join(
+            [*lines, "; ".join(text for _, text in MARKS.values()), *titles, self.order, *self._below(), *refused]
+        )
 
 
 def _text_header(column: CompareColumn) -> str:
@@ -87,7 +99,8 @@ def _texts(row: Compared) -> Iterator[str]:
         elif figure is None or figure.value is None or figure.origin is None:
             yield "-"
         else:
-            yield MARKS[figure.origin][0] + column.write(figure.value)
+            end = "!" if _is_above_memory(row, column) else ""
+            yield MARKS[figure.origin][0] + column.write(figure.value) + end
 
 
 def _first(column: CompareColumn, *classes: str) -> str:
@@ -132,10 +145,15 @@ def _cell(row: Compared, column: CompareColumn, best: float | None) -> str:
         return f'<td {data}{_first(column, "none")} title="{why}">–</td>'
     mark, legend = BADGES[figure.origin]
     why = html.escape(figure.reason or legend)
-    kinds = {"best": value == best, "loss": column.loss and value > 0, "bar": column.bar}
+    over = _is_above_memory(row, column)
+    kinds = {"best": value == best and not over, "loss": over or (column.loss and value > 0), "bar": column.bar}
     classes = _first(column, *(name for name, on in kinds.items() if on))
     share = f' style="--share:{100 * value:.1f}%"' if column.bar else ""
     return (
-        f'<td {data} data-value="{value!r}"{classes}{share} title="{why}">{column.write(value)}'
+        f'<td {data} data-value="{value!r}"{classes}{share} title="{why}">{column.write(value)}{"!" if over else ""}'
         f'<sup class="{figure.origin}" title="{why}">{mark}</sup></td>'
     )
+
+
+def _is_above_memory(row: Compared, column: CompareColumn) -> bool:
+    return column.group is Group.MODELLED and is_above_memory(row.modelled, column.name)

@@ -101,7 +101,9 @@ def _notes(ran: list[Record], headers: Mapping[str, str]) -> list[str]:
                 said.setdefault((headers.get(name, name), reason), []).append(record.strategy)
     all_of_them = len(ran)
     return [
-        f"{header}: {reason}" if len(who) == all_of_them else f"{', '.join(who)} {header}: {reason}"
+        f"{header}: {reason.removeprefix(f'{header}: ')}"
+        if len(who) == all_of_them
+        else f"{', '.join(who)} {header}: {reason}"
         for (header, reason), who in said.items()
     ]
 

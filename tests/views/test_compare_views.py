@@ -83,6 +83,19 @@ def test_what_cannot_run_gives_its_reason_and_is_never_the_best() -> None:
     assert 'class="best' in "".join(cells(html, "jagged"))
 
 
+def test_a_peak_above_the_memory_stands_out_and_is_no_best() -> None:
+    over = replace(modelled(peak_bytes=1.0), fits=False)
+    shown = table(row(modelled=over), full(Strategy.PAD_MAX, peak_bytes=2.0))
+    (peak,) = [c for c in cells(shown.html(), "bucket_budget") if 'modelled" data-figure="peak_bytes"' in c]
+    assert 'class="loss"' in peak
+    assert "1 B!<sup" in peak
+    assert "~1 B!" in repr(shown)
+    for text in (shown.html(), repr(shown)):
+        assert "! does not fit the GPU: bucket_budget; the time is as if it had more memory" in text
+        assert "bound: what most of the time goes to" in text
+    assert "does not fit" not in repr(table(full()))
+
+
 def test_a_strategy_that_does_not_fit_has_one_line_over_all_columns() -> None:
     html = table(row(audit=None, error="600 > 512 <truncate>")).html()
     (cell,) = cells(html, "bucket_budget")
