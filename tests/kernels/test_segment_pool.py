@@ -6,6 +6,7 @@ import torch
 from labkit.gpu.launch_config import LaunchConfig
 from labkit.gpu.ops.bin_rows import bin_rows
 from labkit.gpu.ops.segment_pool import (
+    segment_max_backward_cuda,
     segment_max_cuda,
     segment_sum_cuda,
 )
@@ -55,3 +56,16 @@ def test_values_that_are_not_aligned_to_four_features_are_taken_one_by_one(fast_
     assert values.data_ptr() % 16
     segment_sum_cuda(values, OFFSETS, bins_of(config), config.thresholds, False)
     assert fast_device.launched[0] == "segment_sum<float, 1>"
+
+
+def test_places_that_are_not_aligned_to_four_are_taken_one_by_one(fast_device: CpuDevice) -> None:
+    config, values, grad = LaunchConfig(3, 33, 100), random(6, EVENTS, 4), random(7, ROWS, 4)
+    bins = bins_of(config)
+    at = torch.zeros(ROWS * 4 + 1, dtype=torch.int32)[1:].view(ROWS, 4)
+    at.copy_(segment_max_cuda(values, OFFSETS, bins, config.thresholds)[1])
+    assert at.data_ptr() % 16
+    fast_device.launched.clear()
+    found = segment_max_backward_cuda(grad, at, OFFSETS, bins, config.thresholds, EVENTS)
+    assert fast_device.launched == ["segment_max_backward<float, 1>"]
+    expected = reference.segment_max_backward(grad.numpy(), at.numpy(), HOST)
+    np.testing.assert_array_equal(found.numpy(), expected)

@@ -46,6 +46,19 @@ def check_matrix(name: str, values: Tensor, rows: int | None = None) -> None:
         raise ShapeError(f"{name} must be {expected} with D >= 1: got {tuple(values.shape)}. Reshape it.")
 
 
+def check_of_rows(name: str, given: Tensor, shape: Sequence[int], dtype: torch.dtype) -> None:
+    """Refuse what the forward of an op cannot have returned for these rows.
+
+    Raises:
+        ShapeError: another shape.
+        KernelArgumentError: another dtype.
+    """
+    if tuple(given.shape) != tuple(shape):
+        raise ShapeError(f"{name} must be {tuple(shape)}: got {tuple(given.shape)}. Pass what the forward returned.")
+    if given.dtype is not dtype:
+        raise KernelArgumentError(f"{name} must be {dtype}: got {given.dtype}. Pass what the forward returned.")
+
+
 def check_per_event(name: str, given: Tensor, events: int, dtype: torch.dtype) -> None:
     """Refuse what is not (T,) of a dtype.
 

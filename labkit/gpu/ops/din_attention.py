@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from labkit.gpu.launch import launch
-from labkit.gpu.ops.checks import check_bins, check_matrix, check_offsets, check_per_event, row_ids
+from labkit.gpu.ops.checks import check_bins, check_matrix, check_of_rows, check_offsets, check_per_event, row_ids
 from labkit.gpu.ops.plan import Plan
 
 _OP = "din_attention"
@@ -108,7 +108,7 @@ def attention_pool_backward(
 
     Cost: reads T*(D+1) and B*(2*D+2) elements, writes T*(D+1); no host synchronization.
     """
-    check_matrix("grad", grad, _check(scores, values, offsets, bins, thresholds))
+    _check_backward(grad, (out, top, total), scores, values, offsets, bins, thresholds)
     ids, live = row_ids(offsets, values.shape[0]), scores != -torch.inf
     wide = top.dtype
     weights = (torch.exp(scores.to(wide) - top[ids]) / total[ids]).masked_fill(~live, 0)
@@ -131,8 +131,7 @@ def attention_pool_backward_cuda(
     thresholds: Sequence[int],
 ) -> tuple[Tensor, Tensor]:
     """``attention_pool_backward`` by its kernels."""
-    rows = _check(scores, values, offsets, bins, thresholds)
-    check_matrix("grad", grad, rows)
+    rows = _check_backward(grad, (out, top, total), scores, values, offsets, bins, thresholds)
     of_scores, of_values = torch.empty_like(scores), torch.empty_like(values)
     plan = Plan.of(bins, rows, values.shape[0], thresholds, values, of_values, grad, out)
     launch(
@@ -165,6 +164,25 @@ def _check(scores: Tensor, values: Tensor, offsets: Tensor, bins: Tensor, thresh
     check_per_event("scores", scores, values.shape[0], values.dtype)
     rows = check_offsets(offsets, values, scores, bins)
     check_bins(bins, rows, thresholds)
+    return rows
+
+
+def _check_backward(
+    grad: Tensor,
+    attended: tuple[Tensor, Tensor, Tensor],
+    scores: Tensor,
+    values: Tensor,
+    offsets: Tensor,
+    bins: Tensor,
+    thresholds: Sequence[int],
+) -> int:
+    rows, (out, top, total) = _check(scores, values, offsets, bins, thresholds), attended
+    check_offsets(offsets, grad, *attended)
+    wide = values.dtype if values.itemsize >= 4 else torch.float32
+    for name, given, dtype in (("grad", grad, values.dtype), ("out", out, values.dtype)):
+        check_of_rows(name, given, (rows, values.shape[1]), dtype)
+    for name, given in (("top", top), ("total", total)):
+        check_of_rows(name, given, (rows,), wide)
     return rows
 
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from labkit.errors import ShapeError
 from labkit.gpu.launch import launch
 from labkit.gpu.ops.bin_rows import bin_rows_cuda
-from labkit.gpu.ops.checks import check_bins, check_matrix, check_offsets, check_per_event, row_ids
+from labkit.gpu.ops.checks import check_bins, check_matrix, check_of_rows, check_offsets, check_per_event, row_ids
 from labkit.gpu.ops.plan import Plan
 
 _OP = "embedding_pool"
@@ -123,7 +123,7 @@ def embedding_pool_table_grad(
     Cost: on CUDA a stable sort of the ids, then reads T*D elements and writes V*D; no host synchronization. The mean of
         16-bit rows goes through float32, with (B, D) and (V, D) float32 in between.
     """
-    check_matrix("grad", grad, check_offsets(offsets, grad, ids))
+    _check_transposed(grad, ids, weights, offsets)
     known = (ids >= 0) & (ids < items)
     wide = grad.float() if grad.itemsize < 4 else grad
     each = _row_grad(wide, offsets, mean)[row_ids(offsets, ids.shape[0])]
@@ -146,7 +146,7 @@ def embedding_pool_table_grad_cuda(
     mean: bool,
 ) -> Tensor:
     """``embedding_pool_table_grad`` by its kernels."""
-    check_matrix("grad", grad, check_offsets(offsets, grad, ids))
+    _check_transposed(grad, ids, weights, offsets)
     if not items or not grad.shape[0]:
         return grad.new_zeros((items, grad.shape[1]))
     in_order, order = ids.sort(stable=True)
@@ -184,7 +184,7 @@ def embedding_pool_weight_grad(
     mean: bool,
 ) -> Tensor:
     """Gradient of the weights, (T,): of each event the inner product of its row's gradient and its entry."""
-    check_matrix("grad", grad, _check(table, ids, None, offsets, bins, thresholds))
+    _check_weight_grad(grad, table, ids, offsets, bins, thresholds)
     wide = table.float() if table.itemsize < 4 else table
     each = _row_grad(grad.to(wide.dtype), offsets, mean)[row_ids(offsets, ids.shape[0])]
     return (each * _entries(wide, ids)).sum(1).to(table.dtype)
@@ -201,8 +201,7 @@ def embedding_pool_weight_grad_cuda(
     mean: bool,
 ) -> Tensor:
     """``embedding_pool_weight_grad`` by its kernels."""
-    rows = _check(table, ids, None, offsets, bins, thresholds)
-    check_matrix("grad", grad, rows)
+    rows = _check_weight_grad(grad, table, ids, offsets, bins, thresholds)
     out = table.new_empty(ids.shape[0])
     plan = Plan.of(bins, rows, ids.shape[0], thresholds, table, grad)
     launch(
@@ -239,6 +238,22 @@ def _check(
     check_bins(bins, rows, thresholds)
     if ids.shape[0] and not table.shape[0]:
         raise ShapeError(f"a table without rows has no entry for {ids.shape[0]} ids: give a table of V >= 1 rows.")
+    return rows
+
+
+def _check_transposed(grad: Tensor, ids: Tensor, weights: Tensor | None, offsets: Tensor) -> None:
+    check_per_event("ids", ids, ids.shape[0], torch.int64)
+    if weights is not None:
+        check_per_event("weights", weights, ids.shape[0], grad.dtype)
+    check_matrix("grad", grad, check_offsets(offsets, grad, ids, *(() if weights is None else (weights,))))
+
+
+def _check_weight_grad(
+    grad: Tensor, table: Tensor, ids: Tensor, offsets: Tensor, bins: Tensor, thresholds: Sequence[int]
+) -> int:
+    rows = _check(table, ids, None, offsets, bins, thresholds)
+    check_offsets(offsets, grad)
+    check_of_rows("grad", grad, (rows, table.shape[1]), table.dtype)
     return rows
 
 

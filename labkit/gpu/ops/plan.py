@@ -39,8 +39,24 @@ class Plan:
     thresholds: Sequence[int]
 
     @classmethod
-    def of(cls, bins: Tensor, rows: int, events: int, thresholds: Sequence[int], *stored: Tensor) -> Plan:
+    def of(
+        cls,
+        bins: Tensor,
+        rows: int,
+        events: int,
+        thresholds: Sequence[int],
+        *stored: Tensor,
+        places: Tensor | None = None,
+    ) -> Plan:
         """The plan for tensors (.., D) of one storage type; all of them decide whether four features go at once.
+
+        Args:
+            bins: of ``bin_rows``.
+            rows: B.
+            events: T.
+            thresholds: short, medium and long maximum.
+            stored: all tensors (.., D) that the kernel moves in vectors.
+            places: (.., D) int32 that it moves in vectors too.
 
         Raises:
             KernelArgumentError: a dtype that the kernels do not store, or two of them.
@@ -53,7 +69,8 @@ class Plan:
                     f"the kernels store float32, float16 or bfloat16, all tensors the same: got {dtype} and "
                     f"{tensor.dtype}. Convert with .float()."
                 )
-        aligned = all(tensor.data_ptr() % (4 * tensor.itemsize) == 0 for tensor in stored)
+        moved = stored if places is None else (*stored, places)
+        aligned = all(tensor.data_ptr() % (4 * tensor.itemsize) == 0 for tensor in moved)
         features = vector_features(dim, aligned=aligned)
         vectors = dim // features
         check_row_count(rows * tiles(vectors))

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from labkit.gpu.launch import launch
-from labkit.gpu.ops.checks import check_bins, check_matrix, check_offsets, row_ids
+from labkit.gpu.ops.checks import check_bins, check_matrix, check_of_rows, check_offsets, row_ids
 from labkit.gpu.ops.plan import Plan
 
 _OP = "segment_pool"
@@ -164,7 +164,7 @@ def segment_max_backward(
     grad: Tensor, at: Tensor, offsets: Tensor, bins: Tensor, thresholds: Sequence[int], events: int
 ) -> Tensor:
     """Gradient of the values: that of each row, (B, D), at its first greatest event, 0 at all others, (T, D)."""
-    _check_grad(grad, offsets, bins, thresholds)
+    _check_maxima(grad, at, offsets, bins, thresholds)
     ids = row_ids(offsets, events)
     places = torch.arange(events, device=grad.device) - offsets[ids]
     return grad[ids].masked_fill_(places[:, None] != at[ids], 0)
@@ -175,9 +175,9 @@ def segment_max_backward_cuda(
     grad: Tensor, at: Tensor, offsets: Tensor, bins: Tensor, thresholds: Sequence[int], events: int
 ) -> Tensor:
     """``segment_max_backward`` by its kernels."""
-    rows = _check_grad(grad, offsets, bins, thresholds)
+    rows = _check_maxima(grad, at, offsets, bins, thresholds)
     out = grad.new_empty((events, grad.shape[1]))
-    plan = Plan.of(bins, rows, events, thresholds, grad, out)
+    plan = Plan.of(bins, rows, events, thresholds, grad, out, places=at)
     launch(
         _OP,
         f"segment_max_backward<{plan.template}>",
@@ -205,6 +205,12 @@ def _check_grad(grad: Tensor, offsets: Tensor, bins: Tensor, thresholds: Sequenc
     check_matrix("grad", grad, rows)
     check_bins(bins, rows, thresholds)
     return rows
+
+
+def _check_maxima(grad: Tensor, at: Tensor, offsets: Tensor, bins: Tensor, thresholds: Sequence[int]) -> int:
+    check_offsets(offsets, at)
+    check_of_rows("at", at, grad.shape, torch.int32)
+    return _check_grad(grad, offsets, bins, thresholds)
 
 
 def _save_sum(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:

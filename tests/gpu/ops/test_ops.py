@@ -204,6 +204,35 @@ def test_what_does_not_fit_is_refused(change: dict[str, Any], error: type[Except
         segment_sum(**(arguments | change), mean=False)
 
 
+@pytest.mark.parametrize(
+    ("op", "at", "wrong", "message"),
+    [
+        (
+            "segment_max_backward",
+            1,
+            torch.zeros(ROWS - 1, DIM, dtype=torch.int32),
+            r"at must be \(6, 3\): got \(5, 3\)",
+        ),
+        (
+            "segment_max_backward",
+            1,
+            torch.zeros(ROWS, DIM, dtype=torch.int64),
+            "at must be torch.int32: got torch.int64",
+        ),
+        ("attention_pool_backward", 0, torch.zeros(ROWS, DIM), "grad must be torch.float64: got torch.float32"),
+        ("attention_pool_backward", 1, torch.zeros(ROWS, 1).double(), r"out must be \(6, 3\): got \(6, 1\)"),
+        ("attention_pool_backward", 2, torch.zeros(ROWS + 1).double(), r"top must be \(6,\): got \(7,\)"),
+        ("attention_pool_backward", 3, torch.zeros(()).double(), r"total must be \(6,\): got \(\)"),
+        ("table_grad", 3, torch.zeros(EVENTS), "weights must be torch.float64: got torch.float32"),
+        ("weight_grad", 0, torch.zeros(ROWS, 1).double(), r"grad must be \(6, 3\): got \(6, 1\)"),
+    ],
+)
+def test_a_backward_takes_what_its_forward_returned(op: str, at: int, wrong: Tensor, message: str) -> None:
+    call, arguments = without_gradient()[op]
+    with pytest.raises((ShapeError, KernelArgumentError), match=message):
+        call(*arguments[:at], wrong, *arguments[at + 1 :])
+
+
 def test_widths_and_rectangles_that_do_not_fit_are_refused() -> None:
     with pytest.raises(ShapeError, match="width must be at least 1: got 0"):
         jagged_to_padded(torch.zeros(EVENTS), OFFSETS, 0, 0.0)
