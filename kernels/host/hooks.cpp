@@ -44,8 +44,9 @@ void __tsan_func_exit() {}
 // A basic block begins: in lockstep the lane stops here, so that loops and branches reconverge.
 void __sanitizer_cov_trace_pc() {
   host::Machine& m = host::machine;
+  m.last_pc = HERE;
   if (m.order != host::Order::lockstep || !m.current) return;
-  m.current->next = host::Event{HERE};
+  m.current->next = host::Event{m.last_pc};
   host::suspend();
 }
 }

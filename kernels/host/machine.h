@@ -64,6 +64,7 @@ struct Machine {
   int live = 0, waiting = 0;
   std::uint32_t epoch = 0;  // barriers that the block has passed
   Thread* current = nullptr;
+  std::uint64_t last_pc = 0;  // of the last access or basic block, in checked mode
   char* dynamic_shared = nullptr;
 
   std::uint64_t draw() {  // xorshift64

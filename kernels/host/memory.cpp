@@ -92,6 +92,7 @@ void poison_shared(unsigned char value) {
 void fence() { fence_block(); }
 
 void check_access(std::uint64_t address, std::uint32_t bytes, bool write, bool atomic, std::uint64_t pc) {
+  machine.last_pc = pc;
   if (!machine.current || on_own_stack(address)) return;
   const char* verb = atomic ? "updates" : write ? "writes" : "reads";
   const int found = region_of(address, bytes);

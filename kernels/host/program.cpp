@@ -150,6 +150,14 @@ void on_signal(int number, siginfo_t* info, void*) {
         who + format(" was ended by signal %d (%s) at address %p", number, strsignal(number), info->si_addr)});
 }
 
+// The time is up: where is the thread that runs? Known where every access and basic block calls the runtime. Nothing
+// here is safe in a handler; should it hang, the program is killed a moment later, and no line is told.
+void on_time_up(int) {
+  if (!machine.current || !machine.last_pc) _exit(5);
+  stop({"timeout", machine.last_pc, 0,
+        "the kernel did not end within {time}: " + current_name() + " is at {pc}; a loop without end, or a launch too large"});
+}
+
 void catch_signals() {
   stack_t stack{};
   stack.ss_sp = signal_stack;
@@ -159,6 +167,11 @@ void catch_signals() {
   action.sa_sigaction = on_signal;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESETHAND;
   for (const int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) sigaction(number, &action, nullptr);
+  if (!host_checked) return;
+  struct sigaction ending {};
+  ending.sa_handler = on_time_up;
+  ending.sa_flags = SA_ONSTACK | SA_RESETHAND;
+  sigaction(SIGTERM, &ending, nullptr);
 }
 
 void describe() {

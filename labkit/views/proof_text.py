@@ -19,6 +19,7 @@ _TITLES = {
     "uninitialised": "uninitialised read",
     "divergent_barrier": "divergent barrier",
     "const_write": "write to const",
+    "output": "too much output",
     "address": "AddressSanitizer",
     "undefined": "undefined behaviour",
 }

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 import signal
-import subprocess
 from collections import defaultdict
 from pathlib import Path
 
 from labkit.errors import KernelLaunchError
+from labkit.gpu.host.process import Finished
 from labkit.gpu.host.reports import HostRun, LineCounts, Report, ReportKind
 from labkit.gpu.host.symbols import source_lines
 
@@ -19,7 +19,7 @@ _FRAME = re.compile(r"^\s*#\d+ .* in \S+.*? (?P<file>[^\s:]+):(?P<line>\d+)", re
 _UNKNOWN = "an unknown line"
 
 
-def read_outcome(program: Path, source_name: str, written: str, done: subprocess.CompletedProcess[str]) -> HostRun:
+def read_outcome(program: Path, source_name: str, written: str, done: Finished, timeout_s: float) -> HostRun:
     """The run behind a finished process.
 
     Args:
@@ -27,6 +27,7 @@ def read_outcome(program: Path, source_name: str, written: str, done: subprocess
         source_name: of the kernel.
         written: text of the result file; ends with the line ``end`` when the program got there.
         done: the process.
+        timeout_s: what it had; a checked program whose time is up says at which line it is.
 
     Raises:
         KernelLaunchError: the program ended without a result, and no signal or sanitizer says why.
@@ -34,6 +35,9 @@ def read_outcome(program: Path, source_name: str, written: str, done: subprocess
     rows = [line.split("\t") for line in written.splitlines()]
     whole = bool(rows) and rows[-1][0] in ("end", "stopped")
     reports = _sanitizer_reports(done.stderr)
+    if done.timed_out and not whole:
+        text = f"the kernel did not end within {timeout_s:g} s: a loop without end, or a launch too large"
+        return HostRun((Report(ReportKind.TIMEOUT, None, None, text), *reports), (), completed=False)
     if not whole and not reports:
         if done.returncode >= 0:
             raise KernelLaunchError(
@@ -45,7 +49,7 @@ def read_outcome(program: Path, source_name: str, written: str, done: subprocess
     counted = [row for row in rows if row[0] == "count"]
     addresses = {int(text, 16) for row in found for text in row[2:4]} | {int(row[1], 16) for row in counted}
     lines = source_lines(program, addresses)
-    reports = [*(_report(row, lines) for row in found), *reports]
+    reports = [*(_report(row, lines, timeout_s) for row in found), *reports]
     return HostRun(
         reports=tuple(reports),
         counts=_counts(counted, lines),
@@ -54,10 +58,11 @@ def read_outcome(program: Path, source_name: str, written: str, done: subprocess
     )
 
 
-def _report(row: list[str], lines: dict[int, tuple[str, int]]) -> Report:
+def _report(row: list[str], lines: dict[int, tuple[str, int]], timeout_s: float) -> Report:
     _, kind, pc, other, count, text = row
     place, other_place = lines.get(int(pc, 16)), lines.get(int(other, 16))
     text = text.replace("{pc}", _spelled(place)).replace("{other}", _spelled(other_place))
+    text = text.replace("{time}", f"{timeout_s:g} s")
     file, line = place if place else (None, None)
     return Report(ReportKind(kind), file, line, text, int(count))
 

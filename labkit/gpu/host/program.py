@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from labkit.errors import KernelLaunchError
 from labkit.gpu.host.buffers import SharedMemory, SparseBuffer
 from labkit.gpu.host.outcome import read_outcome
+from labkit.gpu.host.process import MOST_PRINTED_BYTES, run_program
 from labkit.gpu.host.reports import HostRun, Report, ReportKind
 from labkit.gpu.host.signature import Argument, Parameter, array_of, check_arguments
 from labkit.gpu.host.symbols import Variable
@@ -74,6 +74,7 @@ class Program:
         order: Order = Order.FORWARD,
         seed: int = 0,
         timeout_s: float = 60.0,
+        first_block: int = 0,
     ) -> HostRun:
         """Runs the kernel once and writes its results back into the arrays that it may write.
 
@@ -87,6 +88,7 @@ class Program:
             order: which thread goes first; ``lockstep`` counts memory requests, and needs the checked mode.
             seed: of the random order.
             timeout_s: after that the program is ended, and the run reports it.
+            first_block: the blocks before it are left out, of a grid that would take too long.
 
         Raises:
             KernelArgumentError: an argument is not what the kernel's parameter says.
@@ -109,6 +111,7 @@ class Program:
         job = [
             f"order {order}",
             f"seed {seed}",
+            f"first_block {first_block}",
             f"kernel {list(self.kernels).index(kernel)}",
             f"shared_bytes {shared_bytes}",
             "grid " + " ".join(map(str, _three(grid))),
@@ -147,24 +150,23 @@ class Program:
     def _execute(self, job: str, files: Sequence[int], timeout_s: float) -> HostRun:
         result = os.memfd_create("labkit-kernel-result")
         try:
-            done = subprocess.run(
+            done = run_program(
                 [str(self.path), str(result)],
-                input=job,
-                capture_output=True,
-                text=True,
-                errors="replace",
-                timeout=timeout_s,
-                pass_fds=(*files, result),
-                check=False,
-                env={**os.environ, **_ENVIRONMENT},
+                job,
+                timeout_s=timeout_s,
+                files=(*files, result),
+                environment={**os.environ, **_ENVIRONMENT},
             )
             written = os.pread(result, os.fstat(result).st_size, 0).decode(errors="replace")
-        except subprocess.TimeoutExpired:
-            text = f"the kernel did not end within {timeout_s:g} s: a loop without end, or a launch too large"
-            return HostRun((Report(ReportKind.TIMEOUT, None, None, text),), (), completed=False)
         finally:
             os.close(result)
-        return read_outcome(self.path, self.source_name, written, done)
+        if done.flooded:
+            text = (
+                f"the kernel printed more than {MOST_PRINTED_BYTES >> 20} MiB and was ended: print from one thread, or "
+                "not at all"
+            )
+            return HostRun((Report(ReportKind.OUTPUT, None, None, text),), (), completed=False, printed=done.stdout)
+        return read_outcome(self.path, self.source_name, written, done, timeout_s)
 
 
 def _check_sizes(grid: Sequence[int], block: Sequence[int], shared_bytes: int, static_bytes: int) -> None:

@@ -20,6 +20,7 @@ class ReportKind(StrEnum):
     CONST_WRITE = "const_write"
     CRASH = "crash"
     TIMEOUT = "timeout"
+    OUTPUT = "output"
     ADDRESS = "address"
     UNDEFINED = "undefined"
 

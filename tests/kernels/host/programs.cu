@@ -180,3 +180,7 @@ extern "C" __global__ void never_ends(volatile float* out) {
   while (out[0] == 0.0f) {
   }
 }
+
+extern "C" __global__ void prints_forever(volatile float* out) {
+  while (out[0] == 0.0f) printf("thread %d of a kernel that was not meant to print\n", threadIdx.x);
+}

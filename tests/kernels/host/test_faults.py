@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from labkit.gpu.host.buffers import poisoned
+from labkit.gpu.host.process import MOST_PRINTED_BYTES
 from labkit.gpu.host.program import Order, Program
 from labkit.gpu.host.reports import HostRun, ReportKind
 from labkit.gpu.host.toolchain import Mode
@@ -231,5 +232,22 @@ def test_a_shuffle_from_a_lane_that_has_exited(program: Program) -> None:
 def test_a_loop_without_end_is_ended(built: Built, mode: Mode) -> None:
     program = built(SOURCE, mode, *TEMPLATES)
     run = launch(program, "never_ends", 1, timeout_s=0.5)
-    assert [report.kind for report in run.reports] == [ReportKind.TIMEOUT]
+    (report,) = run.reports
+    assert report.kind is ReportKind.TIMEOUT
+    assert "did not end within 0.5 s" in report.text
+    assert not run.completed
+    if mode is Mode.CHECKED:  # where every access calls the runtime, it knows where it is
+        first = line_of(SOURCE, "never_ends", "while (out[0]")
+        assert report.line in (first, first + 1)
+        assert f"thread 0 of block 0 is at {SOURCE}:{report.line}" in report.text
+
+
+@pytest.mark.parametrize("mode", list(Mode))
+def test_a_kernel_that_prints_without_end_is_ended(built: Built, mode: Mode) -> None:
+    program = built(SOURCE, mode, *TEMPLATES)
+    run = launch(program, "prints_forever", 1, timeout_s=60)
+    (report,) = run.reports
+    assert report.kind is ReportKind.OUTPUT
+    assert "printed more than 1 MiB" in report.text
+    assert len(run.printed) == MOST_PRINTED_BYTES
     assert not run.completed
