@@ -25,7 +25,7 @@ def kernel_text(path: Path, source: str | None = None) -> str:
         source: a changed text to be taken in its place.
 
     Raises:
-        DataFileError: the file or a header of it is missing.
+        DataFileError: the file or a header of it is missing, or is no UTF-8 text.
     """
     text = _read(path) if source is None else source
     pieces, done = [f'#line 1 "{path.name}"\n'], 0
@@ -38,6 +38,20 @@ def kernel_text(path: Path, source: str | None = None) -> str:
     return "".join([*pieces, text[done:]])
 
 
+def kernel_files(path: Path, source: str) -> tuple[Path, ...]:
+    """The file of a kernel and the headers that its text, ``source``, includes: what ``kernel_text`` reads."""
+    return path, *(_find(match[1], path) for match in _INCLUDE.finditer(source))
+
+
+def read_source(path: Path) -> str:
+    """The text of a source file.
+
+    Raises:
+        DataFileError: it cannot be read.
+    """
+    return _read(path)
+
+
 def _find(name: str, path: Path) -> Path:
     beside = path.parent / name
     return beside if beside.is_file() else kernel_folder() / name
@@ -45,6 +59,17 @@ def _find(name: str, path: Path) -> Path:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise DataFileError(f"cannot read the kernel source {path}: {error.strerror}.") from None
+    except UnicodeDecodeError as error:
+        raise DataFileError(
+            f"cannot read the kernel source {path}: expected UTF-8 text, got byte {error.object[error.start]:#04x} at "
+            f"{error.start}: name a .cu file."
+        ) from None
+    if "\0" in text:
+        raise DataFileError(
+            f"cannot read the kernel source {path}: expected text, got a zero byte at {text.index(chr(0))}: "
+            "name a .cu file."
+        )
+    return text

@@ -44,6 +44,14 @@ def test_what_is_missing_is_named(path: Path, tmp_path: Path) -> None:
         kernel_text(path, '#include "absent.cuh"\n')
 
 
+@pytest.mark.parametrize("content", [b"\x7fELF\xff\xfe", "// größer".encode("latin-1"), b"int a;\0int b;"])
+@pytest.mark.parametrize("name", ["own.cu", "extra.cuh"])
+def test_what_is_no_text_is_refused(path: Path, name: str, content: bytes) -> None:
+    (path.parent / name).write_bytes(content)
+    with pytest.raises(DataFileError, match=rf"cannot read the kernel source .*{name}: expected .*text, got"):
+        kernel_text(path)
+
+
 @pytest.mark.parametrize("op", KERNELS)
 def test_no_include_is_left(op: str) -> None:
     assert "#include" not in kernel_text(KERNELS[op].path)

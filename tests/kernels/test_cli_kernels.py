@@ -69,6 +69,10 @@ def test_bad_input_is_one_line(complaint: Callable[..., str]) -> None:
     def a_file(folder: Path) -> None:
         (folder / "a.cu").write_text("// nothing\n")
 
+    def a_program(folder: Path) -> None:
+        (folder / "a.cu").write_bytes(b"\x7fELF\x80")
+
+    assert "a.cu: expected UTF-8 text, got byte 0x80 at 4" in complaint("check-kernel a.cu --op bin_rows", a_program)
     unknown = complaint("check-kernel a.cu --op sort", a_file)
     assert unknown.startswith("there is no op 'sort': expected one of bin_rows, jagged_to_padded")
 
