@@ -38,7 +38,7 @@ class Sizes:
         most_elements: T*D of a batch, above the int32 range.
         sequences: of the data set that DIN is trained on.
         token_budget, batch_rows: of its batches.
-        strategy_s: seconds of timed steps a strategy.
+        strategy_s: seconds of timed steps a strategy; infinity: an epoch, however long it takes.
         repeat_s: seconds of repeats of one timed call, after 3 at least.
         most_repeats: of one timed call.
         copy_bytes: of the copy that bandwidth is measured by.
@@ -136,12 +136,15 @@ class Lab:
         if self.on_gpu:
             torch.cuda.empty_cache()
 
+    def synchronize(self) -> None:
+        """Wait until the device has done all; what went wrong there is raised here."""
+        if self.on_gpu:
+            torch.cuda.synchronize(self.device)
+
     def is_alive(self) -> bool:
         """Whether the device still answers: an illegal access ends it for this process."""
-        if not self.on_gpu:
-            return True
         try:
-            torch.cuda.synchronize(self.device)
+            self.synchronize()
         except RuntimeError:
             return False
         return True

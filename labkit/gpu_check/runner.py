@@ -92,7 +92,7 @@ def _run_item(item: Item, lab: Lab, deadline: float, say: Callable[[str], object
             report.end(item.key, status, now() - start, [left.name for left in cases[number:]])
             say(f"   out of time: {len(cases) - number} of {len(cases)} cases not reached")
             return
-        entry = _run_case(case, now)
+        entry = _run_case(case, lab, now)
         report.add(item.key, entry)
         say(_line(entry))
         if entry["ok"] is False and not lab.is_alive():
@@ -102,10 +102,11 @@ def _run_item(item: Item, lab: Lab, deadline: float, say: Callable[[str], object
     report.end(item.key, Status.DONE, now() - start)
 
 
-def _run_case(case: Case, now: Callable[[], float]) -> Entry:
+def _run_case(case: Case, lab: Lab, now: Callable[[], float]) -> Entry:
     start = now()
     try:
         found = dict(case.run())
+        lab.synchronize()  # a fault of its kernels is this case's, not that of whoever waits next
     except Exception as error:  # whatever it is, it is what this case has found
         found = {"ok": False, **_failure(error)}
     return {"case": case.name, "ok": found.pop("ok", True), "seconds": now() - start, **found}

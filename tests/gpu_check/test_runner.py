@@ -136,6 +136,22 @@ def test_a_lost_device_ends_the_process_and_another_goes_on_after_that_case(
     assert worst(again.report) == 1  # of the process before
 
 
+def test_a_fault_that_shows_when_the_device_is_waited_for_is_of_the_case_that_made_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab, clock = small_lab(tmp_path), Clock()
+
+    def synchronize() -> None:
+        if clock.log[-1] == "x":
+            raise RuntimeError("CUDA error: an illegal memory access was encountered")
+
+    monkeypatch.setattr(lab, "synchronize", synchronize)
+    with pytest.raises(DeviceLostError, match="does not answer after a, x"):
+        run(lab, clock, item("a", 1, clock.case("x", 1), clock.case("y", 1)))
+    assert "illegal memory access" in on_disk(lab)["items"][0]["cases"][0]["error"]
+    assert clock.log == ["x"]
+
+
 def test_the_file_is_whole_after_every_case(tmp_path: Path) -> None:
     lab, clock = small_lab(tmp_path), Clock()
     seen: list[list[str]] = []

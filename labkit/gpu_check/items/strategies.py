@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import cache, partial
 
@@ -47,9 +48,11 @@ def histogram_of(sizes: Sizes) -> LengthHistogram:
 
 
 def _run(lab: Lab, policy: BatchPolicy) -> Found:
-    record = run_policy(workload(lab.sizes), policy, lab.device, Execution(seconds=lab.sizes.strategy_s, warm_up=3))
+    seconds = lab.sizes.strategy_s
+    how = Execution(seconds=seconds, warm_up=3) if math.isfinite(seconds) else Execution(epoch=True, warm_up=3)
+    record = run_policy(workload(lab.sizes), policy, lab.device, how)
     found = record.to_dict()
     if not record.ok:
-        return {"ok": None, "reason": record.reason["epoch_s"], **found}
+        return found | {"ok": None, "reason": record.reason["epoch_s"]}
     rate, step = found["events_per_s"], found["median_s"]
     return found | {"shown": f"{rate / 1e6:.2f} million real events/s, {step * 1e3:.3f} ms a step"}
