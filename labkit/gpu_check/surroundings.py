@@ -24,6 +24,9 @@ _ASKED = {
     "mig.mode.current": "mig",
 }
 
+#: It answers in a second, or in ten where the driver is loaded for it.
+_PATIENCE_S = 20.0
+
 
 def why_no_gpu() -> str | None:
     """Why nothing can be checked here, in one line with the fix; None where it can."""
@@ -36,7 +39,8 @@ def why_no_gpu() -> str | None:
     try:
         import_module("cupy")
     except ImportError as error:
-        return f"the kernels run through CuPy, which cannot be imported ({error}). Run pip install cupy-cuda13x."
+        package = f"cupy-cuda{torch.version.cuda.split('.')[0]}x"
+        return f"the kernels run through CuPy, which cannot be imported ({error}). Run pip install {package}."
     return None
 
 
@@ -74,6 +78,9 @@ def _driver(uuid: str) -> dict[str, str | None]:
     if program is None:
         return nothing
     command = [program, f"--query-gpu={','.join(_ASKED)}", "--format=csv,noheader", f"--id=GPU-{uuid}"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE_S, check=False)
+    except subprocess.TimeoutExpired:  # of a driver that hangs: the checks say what that means, this is about names
+        return nothing
     answers = [answer.strip() for answer in done.stdout.strip().split(",")]
     return dict(zip(_ASKED.values(), answers, strict=True)) if len(answers) == len(_ASKED) else nothing
