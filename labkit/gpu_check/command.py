@@ -15,6 +15,7 @@ import torch
 from labkit.errors import DataFileError
 from labkit.files import check_target
 from labkit.gpu_check.bars import bars
+from labkit.gpu_check.children import end_all
 from labkit.gpu_check.items import op_timings
 from labkit.gpu_check.items.order import ITEMS
 from labkit.gpu_check.lab import Lab
@@ -70,9 +71,12 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _seconds(text: str) -> float:
-    seconds = float(text)
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
     if not 0 < seconds < 1e6:
-        raise argparse.ArgumentTypeError(f"seconds must be above 0: got {text}")
+        raise argparse.ArgumentTypeError(f"seconds must be a number above 0 and below a million: got {text!r}")
     return seconds
 
 
@@ -132,6 +136,7 @@ def _watchdog(seconds: float, report: Report, leave: Callable[[], Any]) -> threa
         for item in running:
             error = f"still running after {seconds:.0f} s: it hangs"
             report.add(item["item"], {"case": "a case that hangs", "ok": False, "seconds": seconds, "error": error})
+        end_all()
         _say("a case hangs: ended")
         leave()
 

@@ -80,6 +80,13 @@ def by_kernels(name: str, rows: Rows, given: Inputs) -> Tensor:
     return result
 
 
+def result_and_gradients(name: str, rows: Rows, given: Inputs) -> list[Tensor]:
+    """The result of an op, and the gradients of its squares."""
+    leaves = {key: given[key].detach().clone().requires_grad_() for key in GRADIENTS[name]}
+    result = by_kernels(name, rows, given | leaves)
+    return [result.detach(), *torch.autograd.grad(result.square().sum(), list(leaves.values()))]
+
+
 def by_torch(name: str, rows: Rows, given: Inputs) -> Tensor:
     """The same by torch's operations."""
     ids, count = rows.ids, rows.count

@@ -72,8 +72,8 @@ def test_without_a_gpu_one_line_and_exit_3(tmp_path: Path, capsys: pytest.Captur
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--seconds", "0"], "seconds must be above 0: got 0"),
-        (["--seconds", "soon"], "argument --seconds: invalid"),
+        (["--seconds", "0"], "seconds must be a number above 0 and below a million: got '0'"),
+        (["--seconds", "abc"], "seconds must be a number above 0 and below a million: got 'abc'"),
         (["--only", "kernel"], "argument --only: invalid choice: 'kernel'"),
         (["--device", "cpu"], "unrecognized arguments: --device cpu"),
     ],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from labkit.gpu_check.items.order import ITEMS
 from labkit.gpu_check.lab import Lab
 from labkit.gpu_check.ragged_data import Law, drawn_lengths
 from labkit.gpu_check.report import Report
+from tests.gpu_check.processes import ended
 from tests.gpu_check.small import SMALL, small_lab
 
 
@@ -148,17 +148,35 @@ def test_a_sanitizer_that_did_not_run_says_so() -> None:
     assert (found["ok"], found["reason"]) == (None, "no summary, exit code 255: Unable to find injection library")
 
 
-def test_the_command_of_the_sanitizer(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[list[str]] = []
+def program(folder: Path, text: str) -> str:
+    """A program of the shell."""
+    made = folder / "compute-sanitizer"
+    made.write_text(f"#!/bin/sh\n{text}\n")
+    made.chmod(0o755)
+    return str(made)
 
-    def run(command: list[str], **_: Any) -> subprocess.CompletedProcess[str]:
-        asked.append(command)
-        return subprocess.CompletedProcess(command, 0, "========= ERROR SUMMARY: 0 errors", "")
 
-    monkeypatch.setattr(sanitizer, "sanitizer", lambda: "/opt/compute-sanitizer")
+def test_the_command_of_the_sanitizer(lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = tmp_path / "asked"
+    text = f'echo "$* $PYTORCH_NO_CUDA_MEMORY_CACHING" >> {asked}; echo "========= ERROR SUMMARY: 0 errors"'
+    monkeypatch.setattr(sanitizer, "sanitizer", lambda: program(tmp_path, text))
     monkeypatch.setattr(Lab, "on_gpu", True)
-    monkeypatch.setattr(subprocess, "run", run)
     found = [case.run() for case in sanitizer.cases(lab)]
-    assert found == [{"errors": 0}] * 3
-    assert [command[:3] for command in asked] == [["/opt/compute-sanitizer", "--tool", t] for t in sanitizer.TOOLS]
-    assert asked[0][-3:] == ["-m", "labkit.gpu_check.small_run", "cpu"]
+    lines = asked.read_text().splitlines()
+    assert found == [{"errors": 0}] * 4
+    assert [line.split()[1] for line in lines] == ["memcheck", "racecheck", "synccheck", "initcheck"]
+    # torch's allocator keeps blocks: a write beyond a tensor would stay inside of one
+    assert all(line.endswith("-m labkit.gpu_check.small_run cpu 1") for line in lines)
+
+
+def test_a_sanitizer_that_hangs_ends_with_the_program_that_it_watches(
+    lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watched = tmp_path / "watched"
+    text = f"sleep 600 &\necho $! > {watched}.new; mv {watched}.new {watched}; wait"
+    monkeypatch.setattr(sanitizer, "sanitizer", lambda: program(tmp_path, text))
+    monkeypatch.setattr(Lab, "on_gpu", True)
+    monkeypatch.setattr(sanitizer, "_PATIENCE_S", 2.0)
+    case = sanitizer.cases(lab)[0].run()
+    assert (case["ok"], case["reason"]) == (None, "memcheck took more than the 2 s that were left for it")
+    assert ended(int(watched.read_text()))

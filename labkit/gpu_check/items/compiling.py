@@ -6,9 +6,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from functools import partial
 
 from labkit.gpu.catalog import KERNELS
+from labkit.gpu_check.children import started
 from labkit.gpu_check.items.kernels import no_gpu
 from labkit.gpu_check.lab import Lab
 from labkit.gpu_check.runner import Case, Found
@@ -28,24 +30,21 @@ def _compile(lab: Lab) -> Found:
     if not lab.on_gpu:
         return no_gpu("CuPy compiles for the device at hand")
     start = time.perf_counter()
-    running = {
-        op: subprocess.Popen(
-            [sys.executable, "-c", _PROGRAM, op, source.name_expressions[0], str(lab.device.index or 0)],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for op, source in KERNELS.items()
-    }
     failed = []
-    for op, process in running.items():
-        try:
-            _, errors = process.communicate(timeout=_PATIENCE_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-            errors = f"took more than {_PATIENCE_S} s"
-        if process.returncode:
-            failed.append(f"{op}: {(errors.strip().splitlines() or ['no message'])[-1]}")
+    with ExitStack() as stack:
+        running = {
+            op: stack.enter_context(
+                started([sys.executable, "-c", _PROGRAM, op, source.name_expressions[0], str(lab.device.index or 0)])
+            )
+            for op, source in KERNELS.items()
+        }
+        for op, process in running.items():
+            try:
+                _, errors = process.communicate(timeout=max(0.0, start + _PATIENCE_S - time.perf_counter()))
+            except subprocess.TimeoutExpired:
+                failed.append(f"{op}: took more than {_PATIENCE_S} s")
+                continue
+            if process.returncode:
+                failed.append(f"{op}: {(errors.strip().splitlines() or ['no message'])[-1]}")
     assert not failed, "; ".join(failed)
     return {"sources": len(running), "compile_s": time.perf_counter() - start}

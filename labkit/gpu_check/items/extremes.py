@@ -15,7 +15,7 @@ from labkit.gpu.ops.din_attention import attention_pool
 from labkit.gpu.ops.embedding_pool import embedding_pool
 from labkit.gpu.ops.segment_pool import segment_max, segment_sum
 from labkit.gpu.verify.ragged import EVENTS, LENGTHS, OFFSETS, REGIMES
-from labkit.gpu_check.exact import GRADIENTS, Rows, by_kernels, inputs_of
+from labkit.gpu_check.exact import GRADIENTS, Rows, by_kernels, inputs_of, result_and_gradients
 from labkit.gpu_check.lab import Lab
 from labkit.gpu_check.runner import Case, Found
 
@@ -68,15 +68,9 @@ def _same_bits(lab: Lab) -> Found:
     rows = _rows(lab)
     given = inputs_of(rows, _DIM, torch.float32, 50)
     for name in GRADIENTS:
-        first, second = (_result_and_gradients(name, rows, given) for _ in range(2))
+        first, second = (result_and_gradients(name, rows, given) for _ in range(2))
         assert all(torch.equal(a, b) for a, b in zip(first, second, strict=True)), f"{name} differs between two runs"
     return {}
-
-
-def _result_and_gradients(name: str, rows: Rows, given: dict[str, Tensor]) -> list[Tensor]:
-    leaves = {key: given[key].detach().clone().requires_grad_() for key in GRADIENTS[name]}
-    result = by_kernels(name, rows, given | leaves)
-    return [result.detach(), *torch.autograd.grad(result.square().sum(), list(leaves.values()))]
 
 
 def _graph(lab: Lab) -> Found:
@@ -89,7 +83,7 @@ def _graph(lab: Lab) -> Found:
 
     def step() -> list[Tensor]:
         rows = Rows(offsets, EVENTS, config)
-        return [part for name in GRADIENTS for part in _result_and_gradients(name, rows, given)]
+        return [part for name in GRADIENTS for part in result_and_gradients(name, rows, given)]
 
     backend.warm_up(step, 3)
     graph, captured = backend.capture(step)

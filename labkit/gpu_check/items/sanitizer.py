@@ -10,14 +10,17 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
+from labkit.gpu_check.children import started
 from labkit.gpu_check.lab import Lab
 from labkit.gpu_check.runner import Case, Found
 
-TOOLS = ("memcheck", "racecheck", "synccheck")
+TOOLS = ("memcheck", "racecheck", "synccheck", "initcheck")
 
 #: At most, and beyond the end of the run: less than what its watchdog grants.
 _PATIENCE_S, _BEYOND_S = 90.0, 30.0
 _WRONG = 9  # exit code where it finds something
+#: An allocation for each tensor: in one block of torch's cache, a write beyond a tensor is inside of the block.
+_UNCACHED = {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}
 _PLACES = ("/usr/local/cuda/bin", "/usr/local/cuda/compute-sanitizer", "/opt/cuda/bin")
 
 
@@ -34,11 +37,12 @@ def _run(lab: Lab, tool: str) -> Found:
         return {"ok": None, "reason": "compute-sanitizer watches a GPU, and there is no CUDA device here"}
     command = [program, "--tool", tool, "--error-exitcode", str(_WRONG), *_small_run(lab)]
     patience_s = min(_PATIENCE_S, lab.left_s + _BEYOND_S)
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=patience_s, check=False)
-    except subprocess.TimeoutExpired:
-        return {"ok": None, "reason": f"{tool} took more than the {patience_s:.0f} s that were left for it"}
-    return judged(done.returncode, done.stdout + done.stderr)
+    with started(command, _UNCACHED) as process:
+        try:
+            output, errors = process.communicate(timeout=patience_s)
+        except subprocess.TimeoutExpired:
+            return {"ok": None, "reason": f"{tool} took more than the {patience_s:.0f} s that were left for it"}
+    return judged(process.returncode, output + errors)
 
 
 def _small_run(lab: Lab) -> list[str]:
