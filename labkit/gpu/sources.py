@@ -38,18 +38,9 @@ def kernel_text(path: Path, source: str | None = None) -> str:
     return "".join([*pieces, text[done:]])
 
 
-def kernel_files(path: Path, source: str) -> tuple[Path, ...]:
-    """The file of a kernel and the headers that its text, ``source``, includes: what ``kernel_text`` reads."""
-    return path, *(_find(match[1], path) for match in _INCLUDE.finditer(source))
-
-
-def read_source(path: Path) -> str:
-    """The text of a source file.
-
-    Raises:
-        DataFileError: it cannot be read.
-    """
-    return _read(path)
+def kernel_files(path: Path) -> tuple[Path, ...]:
+    """The files that ``kernel_text`` puts together: the source of a kernel and its headers."""
+    return path, *(_find(match[1], path) for match in _INCLUDE.finditer(_read(path)))
 
 
 def _find(name: str, path: Path) -> Path:
