@@ -97,8 +97,13 @@ class Record:
 
     @property
     def ok(self) -> bool:
-        """It was timed."""
+        """Its epoch has a time."""
         return self.figures["epoch_s"].value is not None
+
+    @property
+    def timed(self) -> bool:
+        """Steps of it were timed, perhaps too few for the time of an epoch."""
+        return self.ok or self.figures["n"].value is not None
 
     @property
     def provenance(self) -> dict[str, Origin]:

@@ -135,7 +135,7 @@ def measure(
     print_result(as_json, report.to_dict, lambda: measure_text(report))
     if report.cancelled:
         raise typer.Exit(INTERRUPTED)
-    if not any(record.ok for record in report.strategies):
+    if not any(record.timed for record in report.strategies):
         first = report.strategies[0]
         raise LabkitError(f"no strategy could be measured; {first.strategy}: {first.reason['epoch_s']}")
 
@@ -160,7 +160,7 @@ def _measured(lengths: str, user: str | None, users: str | None, **asked: Any) -
         is_whole = True
     except KeyboardInterrupt:
         is_whole = False
-        done = sum(record.ok for record in run.records)
+        done = sum(record.timed for record in run.records)
         were = "was" if len(job.policies) == 1 else "were"
         asked_for = counted(len(job.policies), "strategy")
         typer.echo(f"labkit: cancelled; {done} of {asked_for} {were} measured", err=True)

@@ -59,16 +59,15 @@ class Result:
     def finding(self) -> str:
         """One sentence: the fastest strategy on the GPU and on the device, and what rules it."""
         said = []
-        modelled = [row for row in self.rows if row.modelled_time_s is not None]
+        modelled = [row for row in self.rows if row.modelled_time_s is not None and row.fits is not False]
         if modelled:
             best, worst = modelled[0], modelled[-1]
             bound = "" if best.modelled is None else f", {best.modelled.bound}-bound"
-            steps = (
-                ""
-                if best.audit is None
-                else f" in {format_count(best.audit.batches)} step{'' if best.audit.batches == 1 else 's'}"
-            )
-            place = f"the fastest of {len(modelled)}" if len(modelled) > 1 else "the only one"
+            batches = 0 if best.audit is None else best.audit.batches
+            steps = f" in {format_count(batches)} step{'' if batches == 1 else 's'}" if batches else ""
+            place = "the only one" if len(modelled) == 1 else f"the fastest of {len(modelled)}"
+            if any(row.fits is False for row in self.rows):
+                place += " that fits" if len(modelled) == 1 else " that fit"
             against = "" if best is worst else f"; {worst.strategy} takes {format_seconds(worst.modelled_time_s or 0)}"
             said.append(
                 f"Modelled on {self.config.gpu}, {best.strategy} is {place} "

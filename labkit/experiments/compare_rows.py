@@ -59,6 +59,11 @@ class Compared:
         return None if self.record.ok else self.record.reason["epoch_s"]
 
     @property
+    def fits(self) -> bool | None:
+        """Whether the modelled peak is within the memory of the GPU; None where there is none."""
+        return None if self.modelled is None else self.modelled.fits
+
+    @property
     def modelled_time_s(self) -> float | None:
         """Seconds of an epoch on the GPU."""
         return None if self.modelled is None else self.modelled.figures["time_s"].value
@@ -100,11 +105,19 @@ def scored_policy(policy: BatchPolicy, histogram: LengthHistogram, choice: Model
 
 
 def fastest_first(rows: Sequence[Compared]) -> tuple[Compared, ...]:
-    """By modelled time, then by measured time where there is no modelled one; those without any time last."""
+    """By modelled time, then by measured time where there is no modelled one; those without any time last.
+
+    What does not fit the GPU comes after what fits.
+    """
     unknown = float("inf")
 
-    def key(row: Compared) -> tuple[float, float]:
+    def key(row: Compared) -> tuple[bool, bool, float, float]:
         model, measured = row.modelled_time_s, row.measured_time_s
-        return unknown if model is None else model, unknown if measured is None else measured
+        return (
+            model is None,
+            row.fits is False,
+            unknown if model is None else model,
+            unknown if measured is None else measured,
+        )
 
     return tuple(sorted(rows, key=key))

@@ -23,7 +23,7 @@ from labkit.views.plain_table import PlainTable
 from labkit.views.prose import Prose
 from labkit.views.time_split_figure import time_split_figure
 
-_ORDER = "sorted by the modelled time of an epoch, then by the measured one"
+_ORDER = "sorted by the modelled time of an epoch, what does not fit after what fits, then by the measured one"
 #: JupyterLab's colours for a page outside of it, in the theme of the reader.
 _THEME = (
     "<style>:root { color-scheme: light dark; --jp-layout-color0: Canvas; --jp-layout-color1: Canvas; "

@@ -37,14 +37,14 @@ _EXPLAINED = ("epoch_s", "peak_bytes", "launches", "kernels", "utilization", "lo
 
 def measure_text(report: MeasureReport) -> str:
     """The whole answer: what ran where, a row a strategy that ran, legend, notes, and why the others did not run."""
-    ran = [record for record in report.strategies if record.ok]
+    ran = [record for record in report.strategies if record.timed]
     lines = [f"{report.model} on {report.device}", report.data, ""]
     if ran:
         headers = _HEADERS | (_ON_CPU if report.device.startswith("cpu") else {})
         explained = _explained(headers["launches"])
         lines += [*_table(ran, headers), "", _legend(ran, report.settings.get("seed")), explained]
         lines += [*_notes(ran, headers), *_eager(ran), *_losses(ran), *_compiled(ran)]
-    lines += [f"{r.strategy}: not measured: {r.reason['epoch_s']}" for r in report.strategies if not r.ok]
+    lines += [f"{r.strategy}: not measured: {r.reason['epoch_s']}" for r in report.strategies if not r.timed]
     return "\n".join(lines)
 
 

@@ -23,7 +23,7 @@ from labkit.experiments.time_split import measured_split, modelled_split
 from labkit.provenance import Origin
 from tests.experiments.compare_cases import modelled, record, row
 
-SMALL = {"preset": "cdnow", "sequences": 300, "seconds": 0.001, "rows": 64, "token_budget": 2048}
+SMALL = {"preset": "cdnow", "sequences": 300, "seconds": 0.5, "rows": 64, "token_budget": 2048}
 
 
 @pytest.fixture(scope="module")
@@ -191,7 +191,17 @@ def test_rows_are_sorted_by_modelled_and_then_by_measured_time() -> None:
     tie = row(modelled=modelled(time_s=2.0), record=record(epoch_s=9.0))
     fast = row(modelled=modelled(time_s=2.0), record=record(epoch_s=1.0))
     unknown = row(error="too wide")
-    assert fastest_first([unknown, slow, tie, fast]) == (fast, tie, slow, unknown)
+    over = row(modelled=replace(modelled(time_s=0.5), fits=False))
+    assert fastest_first([unknown, over, slow, tie, fast]) == (fast, tie, slow, over, unknown)
+
+
+def test_what_does_not_fit_is_not_the_fastest(result: Result) -> None:
+    first, second, *_ = (r for r in result.rows if r.modelled is not None and r.modelled_time_s is not None)
+    assert first.modelled is not None
+    over = replace(first, modelled=replace(first.modelled, fits=False))
+    said = replace(result, rows=(over, second)).finding
+    assert f"{second.strategy} is the only one that fits (" in said
+    assert "is the fastest of" not in said
 
 
 def test_a_measured_epoch_is_split_by_wait_and_slots() -> None:

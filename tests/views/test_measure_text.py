@@ -59,6 +59,14 @@ def test_a_strategy_alone_is_not_compared_with_itself() -> None:
     assert "exact of the plan of this epoch" in text
 
 
+def test_steps_too_few_for_an_epoch_are_shown_all_the_same() -> None:
+    few = record("jagged", None, "only 1 of 9 batches were timed", n=Figure(1, "1", MEASURED))
+    lines = measure_text(MeasureReport.of([few], "all")).splitlines()
+    assert [line.split()[:3] for line in lines if line.startswith("jagged ")] == [["jagged", "-", "-"]]
+    assert "epoch: only 1 of 9 batches were timed" in lines
+    assert not any("not measured" in line for line in lines)
+
+
 def test_graphs_that_were_none_are_named_below() -> None:
     none = Figure(None, "1", None, "a CPU has no CUDA graphs: the same batches ran eagerly")
     eager = MeasureReport.of([record("bucket_graph", 9.0, graph_replays=none)], "all")
