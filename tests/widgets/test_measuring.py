@@ -17,7 +17,7 @@ from labkit.widgets.tuning_panel import TuningPanel
 @pytest.fixture
 def panel(tmp_path):
     made = TuningPanel(Config(rows=64), out=tmp_path / "tuned.json")
-    made.measuring.controls.seconds.value = 0.1
+    made.measuring.controls.seconds.value = 2.0  # an epoch fits
     yield made
     made.close()
 
