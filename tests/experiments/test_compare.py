@@ -23,7 +23,7 @@ from labkit.experiments.time_split import measured_split, modelled_split
 from labkit.provenance import Origin
 from tests.experiments.compare_cases import modelled, record, row
 
-SMALL = {"preset": "cdnow", "sequences": 300, "seconds": 0.5, "rows": 64, "token_budget": 2048}
+SMALL = {"preset": "cdnow", "sequences": 300, "seconds": 5.0, "rows": 64, "token_budget": 2048}
 
 
 @pytest.fixture(scope="module")
