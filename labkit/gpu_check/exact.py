@@ -144,8 +144,14 @@ def _padded(values: Tensor, rows: Rows) -> Tensor:
     return empty.index_add(0, cells, values)[:-1].view(rows.count, _WIDTH, values.shape[1])
 
 
-def differences(name: str, rows: Rows, given: Inputs) -> None:
+def differences(name: str, rows: Rows, given: Inputs, *, floor: float = 1.0) -> None:
     """Compare an op and its gradients with torch in float64.
+
+    Args:
+        name: of the op.
+        rows: their offsets and regimes.
+        given: of ``inputs_of``.
+        floor: the 1 of ``CLOSE``; 0 where all numbers are small, so that zeros in their place are seen.
 
     Raises:
         AssertionError: they differ; the message says where and by how much.
@@ -154,7 +160,7 @@ def differences(name: str, rows: Rows, given: Inputs) -> None:
     wide = {key: value.double() if value.is_floating_point() else value for key, value in given.items()}
     expected = _with_gradients(by_torch, name, rows, wide)
     for what, result in own.items():
-        _assert_close(f"{name}, {what}", result, expected[what])
+        _assert_close(f"{name}, {what}", result, expected[what], floor)
 
 
 def _with_gradients(
@@ -168,10 +174,10 @@ def _with_gradients(
     return {"result": result.detach()} | {f"gradient of {k}": g for k, g in zip(named, grads, strict=True)}
 
 
-def _assert_close(what: str, found: Tensor, expected: Tensor) -> None:
+def _assert_close(what: str, found: Tensor, expected: Tensor, floor: float) -> None:
     close = CLOSE.get(found.dtype, 1e-9)
     away = (found.double() - expected).abs()
-    allowed = close * (1 + expected.abs() + (expected.square().mean().sqrt() if expected.numel() else 0))
+    allowed = close * (floor + expected.abs() + (expected.square().mean().sqrt() if expected.numel() else 0))
     wrong = ~(away <= allowed)
     if bool(wrong.any()):
         at = tuple(int(i) for i in wrong.nonzero()[0])

@@ -35,6 +35,7 @@ class Sizes:
         items: rows of the embedding table: 256 MB of float32 at D = 64, more than any cache holds.
         many_rows: a batch of more rows than a grid's y and z have blocks.
         million: events of one very long sequence.
+        long_row: events of one in 16 bits: more than float16 can count, 65 504.
         most_elements: T*D of a batch, above the int32 range.
         sequences: of the data set that DIN is trained on.
         token_budget, batch_rows: of its batches.
@@ -51,6 +52,7 @@ class Sizes:
     items: int = 1_000_000
     many_rows: int = 70_000
     million: int = 2**20
+    long_row: int = 70_000
     most_elements: int = 2**31 + 2**20
     sequences: int = 20_000
     token_budget: int = 2**16
@@ -123,13 +125,13 @@ class Lab:
             self._flush = torch.empty(max(size, _FLUSH_BYTES), dtype=torch.int8, device=self.device)
         self._flush.zero_()
 
-    def fit(self, rows: int, bytes_a_row: float) -> int:
-        """As many of the rows as half of the free memory holds, at least 1."""
+    def fit(self, rows: int, bytes_a_row: float, share: float = 0.5) -> int:
+        """As many of the rows as this share of the free memory holds, at least 1."""
         if not self.on_gpu:
             return rows
         self.clear()
         free, _ = torch.cuda.mem_get_info(self.device)
-        return max(1, min(rows, int(free / 2 / bytes_a_row)))
+        return max(1, min(rows, int(free * share / bytes_a_row)))
 
     def clear(self) -> None:
         """Give memory back that no tensor uses."""

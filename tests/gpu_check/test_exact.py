@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -10,7 +12,9 @@ from torch import Tensor
 from labkit.gpu.launch_config import LaunchConfig
 from labkit.gpu_check import exact
 from labkit.gpu_check.exact import GRADIENTS, Inputs, Rows, by_torch, differences, inputs_of
+from labkit.gpu_check.items import kernels
 from labkit.reference import attention, embedding, jagged, segments
+from tests.gpu_check.small import small_lab
 
 OFFSETS = torch.tensor([0, 3, 3, 4, 44, 50])
 HOST = OFFSETS.numpy()
@@ -64,6 +68,25 @@ def test_a_wrong_result_is_seen_and_a_wrong_gradient(name: str, rows: Rows, monk
         monkeypatch.setattr(exact, "by_kernels", wrong)
         with pytest.raises(AssertionError, match=f"{name}, {what}"):
             differences(name, rows, given)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("name", ["mean", "embedding", "attention"])
+def test_zeros_for_small_gradients_are_seen(
+    name: str, dtype: torch.dtype, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # as of a length that is infinity in float16
+    lab, right = small_lab(tmp_path), exact.by_kernels
+    (case,) = [c for c in kernels.cases(lab) if c.name == f"{name}, {str(dtype)[6:]}, one row of 3000 events"]
+    case.run()
+
+    def flat(which: str, given_rows: Rows, given: Inputs) -> Tensor:
+        result = right(which, given_rows, given)
+        return result.detach() + 0 * result
+
+    monkeypatch.setattr(exact, "by_kernels", flat)
+    with pytest.raises(AssertionError, match=f"{name}, gradient of .* got 0"):
+        case.run()
 
 
 def test_a_nan_is_a_difference(rows: Rows, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from labkit.gpu.host.toolchain import Mode
+from labkit.gpu.verify.trials import trials
 from labkit.gpu_check import there_and_back
 from labkit.gpu_check.items import compiling
 from labkit.gpu_check.items.kernels import run_trials
@@ -26,9 +27,10 @@ def test_the_kernels_pass_their_trials_there(lab: Lab, monkeypatch: pytest.Monke
     device = CpuDevice(Mode.FAST)
     monkeypatch.setattr(there_and_back, "_launch_itself", device.launch)
     found = run_trials(lab, "jagged_to_padded")
-    # six kinds of events in three widths; of the two without events one has rows to fill
-    assert (found["trials"], found["results"], found["launches"]) == (19, 20, 19)
-    assert len(device.launched) == 19
+    # all but those that need memory which the CPU runner alone has
+    assert found["trials"] == sum(not trial.host for trial in trials("jagged_to_padded"))
+    assert found["results"] >= found["trials"] >= 19
+    assert found["launches"] == len(device.launched) >= 19
 
 
 def test_a_device_that_does_nothing_fails_them(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 import torch
@@ -21,18 +22,34 @@ from labkit.gpu_check.runner import Case, Found
 
 _DIM = 64
 
+#: Dtype and shape of an event: each is one unit of a copy.
+_UNITS: tuple[tuple[torch.dtype, tuple[int, ...]], ...] = (
+    (torch.uint8, ()), (torch.int16, ()), (torch.int32, ()), (torch.int64, ()), (torch.int64, (2,)),
+)  # fmt: skip
+
+#: Events of a row that have no slot; what fills slots without an event, and events without a slot.
+_CUT, _FILL = 5, 255
+#: Events come again after so many, of which no power of two is a multiple.
+_PRIME = 251
+_CHUNK = _PRIME * 2**16
+
 
 def cases(lab: Lab) -> Sequence[Case]:
     """Those that need least memory first."""
-    runs: dict[str, Callable[[Lab], Found]] = {
+    small: dict[str, Callable[[Lab], Found]] = {
         "a NaN stays in its row": _nan,
         "an id outside of the table makes its own row NaN": _foreign_id,
         "two runs give the same bits": _same_bits,
         "a captured graph replays what eager gives": _graph,
         "T*D above 2**31: sum, mean, max, attention": _many_elements,
-        "more than 2**32 slots: copies there and back": _many_slots,
     }
-    return [Case(name, partial(run, lab)) for name, run in runs.items()]
+    large: dict[str, Callable[[Lab], Found]] = {
+        f"more than 2**32 units of {dtype.itemsize * math.prod(tail)} B: copies there and back": partial(
+            _many_units, dtype, tail
+        )
+        for dtype, tail in _UNITS
+    }
+    return [Case(name, partial(run, lab)) for name, run in (small | large).items()]
 
 
 def _rows(lab: Lab, regime: str = "mixed") -> Rows:
@@ -122,23 +139,42 @@ def _many_elements(lab: Lab) -> Found:
     return {"events": events, "dim": dim, "elements": events * dim}
 
 
-def _many_slots(lab: Lab) -> Found:
-    """Bytes, one an event: a rectangle that 32 bits cannot number; there and back it is the same."""
+def _many_units(dtype: torch.dtype, tail: tuple[int, ...], lab: Lab) -> Found:
+    """Copies of more units than 32 bits number, either way: threads are counted by 64 bits, events and slots alike."""
     rows = lab.sizes.many_rows
-    width = 2 * (lab.sizes.most_elements // rows) + 1
-    if (room := lab.fit(rows, 1.5 * width)) < rows:
-        return {"ok": None, "reason": f"half of the free memory holds {room} of {rows} rows"}
-    lengths = torch.arange(rows) % 40
-    lengths[-1] = width + 3  # cut
+    width = -(-2 * lab.sizes.most_elements // (rows - 3))
+    lengths = torch.full((rows,), width)
+    lengths[:3] = torch.tensor([3, 0, width + _CUT])
+    events, size = int(lengths.sum()), dtype.itemsize * math.prod(tail)
+    if (room := lab.fit(rows, 2.1 * width * size, share=0.95)) < rows:
+        return {
+            "ok": None,
+            "reason": f"the free memory holds {room} of {rows} rows of {width} x {size} B, there and back",
+        }
     offsets = torch.cat([torch.zeros(1, dtype=torch.int64), lengths.cumsum(0)]).to(lab.device)
-    events = int(lengths.sum())
-    values = (torch.arange(events, device=lab.device) % 251).to(torch.uint8)
-    padded = jagged_to_padded(values, offsets, width, 255)
-    filled = int((padded[-1] != 255).sum())
-    assert filled == width, f"the last row has {filled} events in {width} slots"
-    back = padded_to_jagged(padded, offsets, events, 255)
-    cut = int(lengths[:-1].sum())
-    assert torch.equal(back[:cut], values[:cut]), "rows differ after both copies"
-    assert bool((back[cut : cut + 3] == 255).all()), "events that had no slot are not the fill"
-    assert torch.equal(back[cut + 3 :], values[cut + 3 :]), "the row that was cut differs"
-    return {"slots": padded.numel()}
+    values = torch.empty((events, *tail), dtype=dtype, device=lab.device)
+    for chunk, pattern in _chunks(values):
+        chunk.copy_(pattern)
+    padded = jagged_to_padded(values, offsets, width, _FILL)
+    ends = [values[:3], values[3 + _CUT : 3 + _CUT + width], values[-width:]]
+    for row, slots, expected in ((0, 3, ends[0]), (1, 0, values[:0]), (2, width, ends[1]), (rows - 1, width, ends[2])):
+        assert torch.equal(padded[row, :slots], expected), f"row {row} differs in its slots"
+        assert bool((padded[row, slots:] == _FILL).all()), f"row {row} is not filled from slot {slots} on"
+    del values, ends, expected
+    back = padded_to_jagged(padded, offsets, events, _FILL)
+    assert bool((back[3 : 3 + _CUT] == _FILL).all()), "events that had no slot are not the fill"
+    for event, (chunk, pattern) in enumerate(_chunks(back)):
+        skipped = 3 + _CUT if event == 0 else 0
+        assert torch.equal(chunk[skipped:], pattern[skipped:]), (
+            f"events differ from {event * _CHUNK} on after both copies"
+        )
+    return {"units": padded.numel() // math.prod(tail), "unit_bytes": size, "events": events}
+
+
+def _chunks(values: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+    """Parts of events, and what each holds: the event's number modulo a prime, in every element."""
+    one = (torch.arange(_CHUNK, device=values.device) % _PRIME).to(values.dtype)
+    pattern = one.view(-1, *[1] * (values.ndim - 1)).expand(-1, *values.shape[1:])
+    for start in range(0, values.shape[0], _CHUNK):
+        chunk = values[start : start + _CHUNK]
+        yield chunk, pattern[: len(chunk)]

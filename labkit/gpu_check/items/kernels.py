@@ -21,6 +21,7 @@ from labkit.gpu_check.runner import Case, Found
 from labkit.gpu_check.there_and_back import ThereAndBack
 
 _ITEMS = 50
+_SIXTEEN_BITS = tuple(dtype for dtype in CLOSE if dtype.itemsize == 2)
 
 
 def cases(lab: Lab) -> Sequence[Case]:
@@ -32,6 +33,9 @@ def cases(lab: Lab) -> Sequence[Case]:
     for name in GRADIENTS:
         found.append(Case(f"{name}, {lab.sizes.many_rows} rows", partial(_many_rows, lab, name)))
         found.append(Case(f"{name}, one row of {lab.sizes.million} events", partial(_long_row, lab, name)))
+        for dtype in _SIXTEEN_BITS:
+            title = f"{name}, {_short(dtype)}, one row of {lab.sizes.long_row} events"
+            found.append(Case(title, partial(_long_row_of_16_bits, lab, name, dtype)))
         found.append(Case(f"{name}, no rows and no events", partial(_nothing, lab, name)))
     return [*found, *extremes.cases(lab)]
 
@@ -50,7 +54,7 @@ def run_trials(lab: Lab, op: str, *, sample: bool = False) -> Found:
     if not lab.on_gpu:
         return no_gpu("the trials launch CUDA kernels")
     carried, wrong, compared = ThereAndBack(lab.device), [], 0
-    chosen = [trial for trial in trials(op) if trial.sample or not sample]
+    chosen = [trial for trial in trials(op) if (trial.sample or not sample) and not trial.host]
     with poisoned_allocations(), launching_by(carried.launch):
         for trial in chosen:
             for result in trial.run():
@@ -88,6 +92,14 @@ def _many_rows(lab: Lab, name: str) -> Found:
 
 def _long_row(lab: Lab, name: str) -> Found:
     return _compared(lab, name, torch.tensor([0, 3, lab.sizes.million, 0, 1]), 8)
+
+
+def _long_row_of_16_bits(lab: Lab, name: str, dtype: torch.dtype) -> Found:
+    """Its length is no float16, and its gradients are small: a length that overflows would make zeros of them."""
+    events, dim = lab.sizes.long_row, 8
+    rows = Rows(torch.tensor([0, events], device=lab.device), events, LaunchConfig())
+    differences(name, rows, inputs_of(rows, dim, dtype, _ITEMS), floor=0.0)
+    return {"rows": 1, "events": events, "dim": dim}
 
 
 def _nothing(lab: Lab, name: str) -> Found:
