@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from labkit.gpu.launch import launch
-from labkit.gpu.ops.checks import check_offsets, check_row_count
+from labkit.gpu.ops.checks import check_offsets, check_row_count, mark_bins
 from labkit.gpu.regimes import HEADER
 
 _OP = "bin_rows"
@@ -50,7 +50,8 @@ def bin_rows(offsets: Tensor, giants: int, thresholds: Sequence[int]) -> Tensor:
     first_pieces = torch.zeros(giants + 1, dtype=torch.int64, device=offsets.device)
     first_pieces[1:] = in_pieces.sum()
     first_pieces[1 : in_pieces.shape[0] + 1] = in_pieces.cumsum(0)
-    return torch.cat([ends, first_pieces[-1:], first_pieces, order[:rows]]).int()
+    bins = torch.cat([ends, first_pieces[-1:], first_pieces, order[:rows]]).int()
+    return mark_bins(bins, rows, thresholds)
 
 
 @bin_rows.register_kernel("cuda")
@@ -59,7 +60,7 @@ def bin_rows_cuda(offsets: Tensor, giants: int, thresholds: Sequence[int]) -> Te
     rows, device = check_offsets(offsets), offsets.device
     check_row_count(rows)
     tiles = -(-rows // _TILE)
-    bins = torch.empty(HEADER + giants + 1 + rows, dtype=torch.int32, device=device)
+    bins = mark_bins(torch.empty(HEADER + giants + 1 + rows, dtype=torch.int32, device=device), rows, thresholds)
     if not rows:
         return bins.zero_()
     counts = torch.empty(_CLASSES * tiles, dtype=torch.int32, device=device)

@@ -10,6 +10,15 @@ from torch import Tensor
 from labkit.errors import KernelArgumentError, KernelLaunchError, ShapeError
 from labkit.gpu.regimes import HEADER, MAX_ROWS
 
+#: Attribute of bins: for how many rows and which thresholds they were made. What is in them only the device knows.
+_MADE_FOR = "labkit_made_for"
+
+
+def mark_bins(bins: Tensor, rows: int, thresholds: Sequence[int]) -> Tensor:
+    """``bins``, which from now on say for what they were made; a copy of them does not."""
+    setattr(bins, _MADE_FOR, (rows, tuple(thresholds)))
+    return bins
+
 
 def check_offsets(offsets: Tensor, *others: Tensor) -> int:
     """B, after a look at dtype, rank and devices; ``labkit.jagged`` has validated what is in them.
@@ -73,11 +82,13 @@ def check_per_event(name: str, given: Tensor, events: int, dtype: torch.dtype) -
 
 
 def check_bins(bins: Tensor, rows: int, thresholds: Sequence[int]) -> None:
-    """Refuse bins that cannot be those of ``rows`` rows.
+    """Refuse bins that are not those of ``rows`` rows and these thresholds, as far as the host can know.
 
     Raises:
         ShapeError: too few entries, or not three thresholds.
-        KernelArgumentError: not int32.
+        KernelArgumentError: not int32; made by ``bin_rows`` for another number of rows or other thresholds, which would
+            make a kernel leave rows out or write beyond its workspace. A copy, or what comes out of a compiled graph,
+            is believed.
     """
     if bins.dtype is not torch.int32:
         raise KernelArgumentError(f"bins must be int32: got {bins.dtype}. Make them with bin_rows.")
@@ -85,6 +96,12 @@ def check_bins(bins: Tensor, rows: int, thresholds: Sequence[int]) -> None:
         raise ShapeError(
             f"bins must have {HEADER + 1} + giants + B entries, and three thresholds: got {tuple(bins.shape)} for "
             f"B={rows}, thresholds {list(thresholds)}. Make them with bin_rows and pass the same thresholds."
+        )
+    given = (rows, tuple(thresholds))
+    if (made_for := getattr(bins, _MADE_FOR, given)) != given:
+        raise KernelArgumentError(
+            f"bins were made for {made_for[0]} rows and thresholds {list(made_for[1])}: got {rows} rows and "
+            f"{list(thresholds)}. Call bin_rows with these offsets and thresholds."
         )
 
 

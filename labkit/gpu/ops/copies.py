@@ -13,8 +13,10 @@ from torch import Tensor
 from labkit.errors import KernelLaunchError, ShapeError
 from labkit.gpu.arguments import UNIT_BYTES
 from labkit.gpu.launch import launch
-from labkit.gpu.ops.checks import check_offsets, row_ids
+from labkit.gpu.ops.checks import check_offsets, check_row_count, row_ids
 from labkit.gpu.regimes import BLOCK
+
+_INT_MAX = 2**31 - 1
 
 
 @torch.library.custom_op("labkit::jagged_to_padded", mutates_args=(), device_types="cpu")
@@ -33,7 +35,7 @@ def jagged_to_padded(values: Tensor, offsets: Tensor, width: int, fill: float) -
         (B, L, ...).
 
     Raises:
-        ShapeError: a width below 1, or offsets that are not (B+1,).
+        ShapeError: a width below 1 or above 2**31 - 1, or offsets that are not (B+1,).
         KernelArgumentError: offsets of another dtype, tensors on two devices or not contiguous.
 
     Cost: reads sum(min(length, L)) events, writes B*L; no host synchronization.
@@ -130,6 +132,9 @@ def _launch(op: str, out: Tensor, given: Tensor, offsets: Tensor, width: int, fi
         return
     unit = copy_unit(row_bytes, out.data_ptr(), given.data_ptr())
     units = row_bytes // UNIT_BYTES[unit]
+    check_row_count(rows)
+    if units > _INT_MAX:
+        raise KernelLaunchError(f"{op} moves events of up to {_INT_MAX} units, got {units}: split the features.")
     threads = rows * width * units
     sizes = (np.int32(rows), np.int32(width), np.int32(units))
     arguments = (out, given, offsets, fill_pattern(fill, given.dtype), *sizes)
@@ -137,8 +142,8 @@ def _launch(op: str, out: Tensor, given: Tensor, offsets: Tensor, width: int, fi
 
 
 def _check(values: Tensor, offsets: Tensor, width: int) -> int:
-    if width < 1:
-        raise ShapeError(f"width must be at least 1: got {width}. A padded row has at least one slot.")
+    if not 1 <= width <= _INT_MAX:
+        raise ShapeError(f"width must be 1 to {_INT_MAX}: got {width}. A padded row has at least one slot.")
     if values.ndim < 1:
         raise ShapeError("values must be (T, ...): got a number. Give one entry an event.")
     return check_offsets(offsets, values)
@@ -146,8 +151,10 @@ def _check(values: Tensor, offsets: Tensor, width: int) -> int:
 
 def _check_padded(padded: Tensor, offsets: Tensor) -> int:
     rows = check_offsets(offsets, padded)
-    if padded.ndim < 2 or padded.shape[0] != rows or padded.shape[1] < 1:
-        raise ShapeError(f"padded must be (B, L, ...) with B={rows} and L >= 1: got {tuple(padded.shape)}.")
+    if padded.ndim < 2 or padded.shape[0] != rows or not 1 <= padded.shape[1] <= _INT_MAX:
+        raise ShapeError(
+            f"padded must be (B, L, ...) with B={rows} and L of 1 to {_INT_MAX}: got {tuple(padded.shape)}."
+        )
     return rows
 
 

@@ -233,8 +233,25 @@ def test_a_backward_takes_what_its_forward_returned(op: str, at: int, wrong: Ten
         call(*arguments[:at], wrong, *arguments[at + 1 :])
 
 
+def test_bins_of_other_rows_or_thresholds_are_refused() -> None:
+    values = torch.zeros(EVENTS, DIM)
+    message = r"bins were made for 6 rows and thresholds \[2, 4, 8\]: got 6 rows and \[2, 4, 9\]"
+    with pytest.raises(KernelArgumentError, match=message):
+        segment_sum(values, OFFSETS, BINS, (2, 4, 9), False)
+    more = bin_rows(torch.arange(9), 0, THRESHOLDS)
+    with pytest.raises(KernelArgumentError, match=r"made for 8 rows .* got 6 rows"):
+        segment_sum(values, OFFSETS, more, THRESHOLDS, False)
+    assert segment_sum(values, OFFSETS, BINS.clone(), THRESHOLDS, False).shape == (ROWS, DIM)
+
+
 def test_widths_and_rectangles_that_do_not_fit_are_refused() -> None:
-    with pytest.raises(ShapeError, match="width must be at least 1: got 0"):
+    with pytest.raises(ShapeError, match="width must be 1 to 2147483647: got 0"):
         jagged_to_padded(torch.zeros(EVENTS), OFFSETS, 0, 0.0)
-    with pytest.raises(ShapeError, match=r"padded must be \(B, L, ...\) with B=6 and L >= 1: got \(5, 4\)"):
+    with pytest.raises(ShapeError, match="got 2147483648"):
+        jagged_to_padded(torch.zeros(EVENTS), OFFSETS, 2**31, 0.0)
+    with pytest.raises(ShapeError, match=r"L of 1 to 2147483647: got \(6, 2147483648, 0\)"):
+        padded_to_jagged(torch.zeros(ROWS, 2**31, 0), OFFSETS, EVENTS, 0.0)
+    with pytest.raises(
+        ShapeError, match=r"padded must be \(B, L, ...\) with B=6 and L of 1 to 2147483647: got \(5, 4\)"
+    ):
         padded_to_jagged(torch.zeros(5, 4), OFFSETS, EVENTS, 0.0)
