@@ -44,8 +44,8 @@ class Timed:
         time_s: an epoch.
         step_s: a step, the mean of all.
         busy_share: share of the time in which a kernel runs (time-active; not how much of the chip it uses).
-        bound: what most of the time goes to.
-        compute_s, bandwidth_s, launch_s: the time by what rules it; they add up to ``time_s``.
+        bound: what rules the largest part of the time: with less of it the epoch would become faster.
+        compute_s, bandwidth_s, launch_s: the time by what rules it (``StepTimes``); they add up to ``time_s``.
         useful_s: kernels run, for real events.
         padding_s: kernels run, for padding: their time by its share of the slots.
         gap_s: no kernel runs.
@@ -61,6 +61,11 @@ class Timed:
     useful_s: float
     padding_s: float
     gap_s: float
+
+    @property
+    def bound_share(self) -> float:
+        """Share of the time that the bound rules."""
+        return max(self.compute_s, self.bandwidth_s, self.launch_s) / self.time_s
 
 
 def launched(cost: StepCost, mix: BatchMix, *, is_graph: bool = False) -> Launched:

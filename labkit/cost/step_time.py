@@ -15,23 +15,26 @@ _F = NDArray[np.float64]
 
 
 class Bound(StrEnum):
-    """What most of a step's time goes to."""
+    """What a step would have to do less of to become faster."""
 
     COMPUTE = "compute"  # arithmetic
     BANDWIDTH = "bandwidth"  # moving bytes
-    LAUNCH = "launch"  # starting kernels: the host's time, gaps, filling and draining the chip
+    LAUNCH = "launch"  # starting kernels: the host's time; on the device gaps, filling and draining the chip
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class StepTimes:
-    """Seconds of a step at n shapes. ``compute_s + bandwidth_s + launch_s = step_s``.
+    """Seconds of a step at n shapes, by what rules them. ``compute_s + bandwidth_s + launch_s = step_s``.
+
+    Where the host takes at least as long as the device, kernels run while it launches, and less work in them would save
+    nothing: the whole step is ``launch_s``.
 
     Attributes:
         step_s: from one step to the next.
         busy_s: a kernel runs.
-        compute_s: kernels that their arithmetic rules, without what it takes to start them.
-        bandwidth_s: kernels that their bytes rule, likewise.
-        launch_s: the rest: starting kernels, gaps between them, waiting for the host.
+        compute_s: where the device rules, kernels that their arithmetic rules, without what it takes to start them.
+        bandwidth_s: where the device rules, kernels that their bytes rule, likewise.
+        launch_s: the rest: starting kernels, gaps between them, the whole of a step that the host rules.
     """
 
     step_s: _F
@@ -77,4 +80,6 @@ def step_times(ops: OpTimes, host_ops: int, overheads: Overheads, *, is_graph: b
     if not is_graph:
         host = overheads.step_s + host_ops * overheads.op_s + kernels * overheads.launch_s
     step = np.maximum(device, host) if overheads.is_asynchronous else device + host
+    hidden = overheads.is_asynchronous & (host >= device)
+    compute, bandwidth = np.where(hidden, 0.0, compute), np.where(hidden, 0.0, bandwidth)
     return StepTimes(step, busy, compute, bandwidth, step - compute - bandwidth)

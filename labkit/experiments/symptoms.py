@@ -50,7 +50,7 @@ class Symptom:
     look: Look
 
 
-PADDING, LOST, BUSY, WAIT, FRAGMENTED, THROTTLED = 0.3, 0.01, 0.5, 0.1, 0.3, 0.1
+PADDING, LOST, MOST, WAIT, FRAGMENTED, THROTTLED = 0.3, 0.01, 0.5, 0.1, 0.3, 0.1
 
 
 def _padding(row: Compared, gpu: Gpu | None) -> Sign | None:
@@ -79,14 +79,15 @@ def _launch_bound(row: Compared, gpu: Gpu | None) -> Sign | None:
     if row.modelled is None or row.modelled.bound is not Bound.LAUNCH:
         return None
     busy, launches, time = (row.modelled.figures[name] for name in ("utilization", "launches", "time_s"))
-    if busy.value is None or busy.value >= BUSY or launches.value is None or not time.value:
+    if busy.value is None or launches.value is None or not time.value:
         return None
-    return Sign(busy, f"busy {format_share(busy.value)}, {format_count(launches.value / time.value)} launches/s")
+    rate = format_count(launches.value / time.value)
+    return Sign(busy, f"launch in {_part(row)}, busy {format_share(busy.value)}, {rate} launches/s")
 
 
 def _host_gap(row: Compared, gpu: Gpu | None) -> Sign | None:
     gap = _measured(row, "host_gap_share")
-    if gap is None or gap.value is None or gap.value <= 1 - BUSY:
+    if gap is None or gap.value is None or gap.value <= MOST:
         return None
     return Sign(gap, f"no kernel runs {format_share(gap.value)} of the time")
 
@@ -96,9 +97,17 @@ def _bound(bound: Bound) -> Look:
         if row.modelled is None or row.modelled.bound is not bound:
             return None
         time = row.modelled.figures["time_s"]
-        return Sign(time, f"{bound} in most of {format_seconds(time.value or 0.0)}")
+        return Sign(time, f"{bound} in {_part(row)}")
 
     return look
+
+
+def _part(row: Compared) -> str:
+    """How much of the modelled time the bound rules: ``most of`` only above half of it."""
+    if row.modelled is None or row.modelled.bound_share is None:
+        raise ValueError("a bound without its share of the time: expected both, got the bound alone")
+    share, time = row.modelled.bound_share, format_seconds(row.modelled.figures["time_s"].value or 0.0)
+    return f"most of {time}" if share > MOST else f"the largest part of {time} ({format_share(share)})"
 
 
 def _too_large(row: Compared, gpu: Gpu | None) -> Sign | None:
@@ -160,15 +169,16 @@ SYMPTOMS: tuple[Symptom, ...] = (
     ),
     Symptom(
         "launch-bound (modelled)",
-        f"bound by launches, and busy less than {BUSY:.0%} of the time",
-        "kernels are shorter than what it takes to start them",
+        "starting kernels rules the largest part of the time",
+        "the host takes longer to launch than the device to work (fewer bytes change nothing then), or kernels are "
+        "shorter than their start",
         "labkit profile: gaps between kernels in nsys; launches an epoch in the table",
         "fewer, larger batches (token_budget, rows); bucket_graph; torch.compile",
         _launch_bound,
     ),
     Symptom(
         "idle GPU (measured)",
-        f"no kernel runs in more than {1 - BUSY:.0%} of the time",
+        f"no kernel runs in more than {MOST:.0%} of the time",
         "the host does not keep up: launches, synchronizations or the loader",
         "labkit profile: what the host does in the gaps; loader_wait_share of the record",
         "bucket_graph, larger batches, loader workers, pad_on_device",
@@ -176,7 +186,7 @@ SYMPTOMS: tuple[Symptom, ...] = (
     ),
     Symptom(
         "bandwidth-bound (modelled)",
-        "most of the time goes to moving bytes",
+        "the device keeps the host waiting, and moving bytes rules the largest part of the time",
         "elementwise ops and gathers read and write far more than they compute",
         "labkit profile: ncu, DRAM throughput near its peak while SM throughput is low",
         "fewer slots; fused kernels (torch.compile); bf16 activations",
@@ -184,7 +194,7 @@ SYMPTOMS: tuple[Symptom, ...] = (
     ),
     Symptom(
         "compute-bound (modelled)",
-        "most of the time goes to arithmetic",
+        "the device keeps the host waiting, and arithmetic rules the largest part of the time",
         "the matrix products rule: that is what the GPU is for",
         "labkit profile: ncu, SM throughput near its peak",
         "fewer padded slots; tensor cores (tf32, bf16); widths in multiples of 16",

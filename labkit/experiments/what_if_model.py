@@ -73,10 +73,11 @@ class Modelled:
 
     Attributes:
         figures: by name, all of ``OF_MODEL`` and ``OF_GPU``; what does not exist says why.
-        bound: what most of the time goes to; None where there is no time.
+        bound: what rules the largest part of the time; None where there is no time.
         bound_reason: how that was found, or why it is None.
         refusal: why model and strategy do not go together; None where they do.
         fits: whether the peak is within the memory of the GPU; None where there is no GPU or no peak.
+        bound_share: share of the time that the bound rules; None where there is no time.
     """
 
     figures: dict[str, Figure]
@@ -84,6 +85,7 @@ class Modelled:
     bound_reason: str
     refusal: str | None = None
     fits: bool | None = None
+    bound_share: float | None = None
 
     @classmethod
     def nothing(cls, why: str) -> Modelled:
@@ -128,9 +130,12 @@ def modelled(scored: WhatIf, histogram: LengthHistogram, choice: ModelChoice) ->
         return Modelled(figures | _none(_NO_BATCHES), None, _NO_BATCHES)
     how = f"{choice.title}: roofline and launch overheads ({choice.overheads.source}); {mix.how}"
     parts = f"compute {on_gpu.compute_s:.3g} s, bandwidth {on_gpu.bandwidth_s:.3g} s, launch {on_gpu.launch_s:.3g} s"
-    why = f"the largest part of the time: {parts}; {how}"
+    why = (
+        f"what rules the largest part of the time: {parts} (launch: whole steps in which the host takes longer than "
+        f"the device, else starting kernels); {how}"
+    )
     fits = on_any.peak_bytes <= choice.gpu.memory_bytes
-    return Modelled(figures | _timed_figures(on_gpu, how), on_gpu.bound, why, fits=fits)
+    return Modelled(figures | _timed_figures(on_gpu, how), on_gpu.bound, why, None, fits, on_gpu.bound_share)
 
 
 def refuse_if_none_fits(found: Iterable[Modelled]) -> None:

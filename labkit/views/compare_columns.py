@@ -112,7 +112,7 @@ COLUMNS = (
         Group.MODELLED,
         "bound",
         "bound",
-        "what most of the time goes to: arithmetic, bytes, or starting kernels",
+        "what rules the largest part of the time: arithmetic, bytes, or starting kernels",
         lambda row: None,
         str,
         word=lambda row: (

@@ -59,7 +59,10 @@ _COLUMNS = (
         lower_is_better=False,
     ),
     ModelledColumn(
-        "bound", "what most of the time goes to: arithmetic, bytes, or starting kernels", "bound", lower_is_better=False
+        "bound",
+        "what rules the largest part of the time: arithmetic, bytes, or starting kernels",
+        "bound",
+        lower_is_better=False,
     ),
     ModelledColumn("peak", "most bytes of tensors in a step", "peak_bytes", format_bytes, needs_gpu=False),
     ModelledColumn("launches", "host-side launches of an epoch", "launches", needs_gpu=False),

@@ -116,15 +116,27 @@ def test_a_step_takes_the_slower_of_host_and_device() -> None:
     times = step_times(ops(10, 30e-6, 10e-6), 20, OVERHEADS)
     assert times.step_s == pytest.approx(80e-6)
     assert times.busy_s == pytest.approx(50e-6)
-    assert (times.compute_s, times.bandwidth_s, times.launch_s) == (
-        pytest.approx(30e-6),
-        pytest.approx(10e-6),
-        pytest.approx(40e-6),
-    )
-    assert times.bounds == (Bound.LAUNCH,)
     slow = step_times(ops(10, 30e-6, 90e-6), 20, OVERHEADS)
     assert slow.step_s == pytest.approx(135e-6)
+    assert (slow.compute_s, slow.bandwidth_s, slow.launch_s) == (
+        pytest.approx(30e-6),
+        pytest.approx(90e-6),
+        pytest.approx(15e-6),
+    )
     assert slow.bounds == (Bound.BANDWIDTH,)
+
+
+def test_a_step_that_waits_for_the_host_is_launch_bound_however_busy_the_device_is() -> None:
+    # host 80 us; device 10 + 54 + 10 us busy, 5 us of gaps: bytes are the largest part of what runs, and rule nothing
+    times = step_times(ops(10, 10e-6, 54e-6), 20, OVERHEADS)
+    assert times.busy_s == pytest.approx(74e-6)
+    assert (times.compute_s, times.bandwidth_s, times.launch_s) == (0.0, 0.0, pytest.approx(80e-6))
+    assert times.bounds == (Bound.LAUNCH,)
+    fewer_bytes = step_times(ops(10, 10e-6, 5e-6), 20, OVERHEADS)
+    assert fewer_bytes.step_s == times.step_s
+    more_bytes = step_times(ops(10, 10e-6, 60e-6), 20, OVERHEADS)
+    assert more_bytes.step_s > times.step_s
+    assert more_bytes.bounds == (Bound.BANDWIDTH,)
 
 
 def test_a_graph_is_one_launch_with_smaller_gaps() -> None:

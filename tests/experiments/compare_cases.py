@@ -22,11 +22,11 @@ H100 = gpu("H100")
 LENGTHS = np.full(5, 2)
 
 
-def modelled(bound: Bound | None = Bound.COMPUTE, **values: float) -> Modelled:
-    """Modelled figures; what is not given is 1."""
+def modelled(bound: Bound | None = Bound.COMPUTE, share: float = 0.6, **values: float) -> Modelled:
+    """Modelled figures; what is not given is 1. The bound rules ``share`` of the time."""
     units = OF_MODEL | OF_GPU
     figures = {name: Figure(values.get(name, 1.0), unit, Origin.MODELLED, "by hand") for name, unit in units.items()}
-    return Modelled(figures, bound, "by hand")
+    return Modelled(figures, bound, "by hand", bound_share=None if bound is None else share)
 
 
 def record(strategy: str = "bucket_budget", origin: Origin = Origin.MEASURED, **values: float) -> Record:

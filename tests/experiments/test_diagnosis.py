@@ -19,8 +19,8 @@ def names(*rows: Compared) -> list[str]:
     return [finding.symptom.name for finding in diagnose(rows, H100)]
 
 
-def bound_to(bound: Bound, busy: float = 0.9) -> Compared:
-    return row(modelled=modelled(bound, utilization=busy, launches=600.0, time_s=2.0))
+def bound_to(bound: Bound, busy: float = 0.9, share: float = 0.6) -> Compared:
+    return row(modelled=modelled(bound, share, utilization=busy, launches=600.0, time_s=2.0))
 
 
 def measured(**values: float) -> Compared:
@@ -50,9 +50,9 @@ CASES: list[tuple[str, Callable[[], Compared], Callable[[], Compared], str]] = [
     ),
     (
         "launch-bound (modelled)",
-        lambda: bound_to(Bound.LAUNCH, 0.49),
-        lambda: bound_to(Bound.LAUNCH, 0.5),
-        "busy 49.0 %, 300 launches/s",
+        lambda: bound_to(Bound.LAUNCH),
+        lambda: row(),
+        "launch in most of 2.00 s, busy 90.0 %, 300 launches/s",
     ),
     (
         "idle GPU (measured)",
@@ -63,13 +63,13 @@ CASES: list[tuple[str, Callable[[], Compared], Callable[[], Compared], str]] = [
     (
         "bandwidth-bound (modelled)",
         lambda: bound_to(Bound.BANDWIDTH),
-        lambda: bound_to(Bound.LAUNCH),
+        lambda: row(),
         "bandwidth in most of 2.00 s",
     ),
     (
         "compute-bound (modelled)",
         lambda: bound_to(Bound.COMPUTE),
-        lambda: bound_to(Bound.LAUNCH),
+        lambda: row(),
         "compute in most of 2.00 s",
     ),
     (
@@ -106,7 +106,7 @@ def test_every_symptom_of_the_table_has_a_case() -> None:
 
 
 def test_a_healthy_strategy_has_no_symptom() -> None:
-    assert names(row(), row(record=record()), bound_to(Bound.LAUNCH, 0.9)) == []
+    assert names(row(), row(record=record())) == []
 
 
 @pytest.mark.parametrize(("symptom", "sick", "healthy", "text"), CASES, ids=[case[0] for case in CASES])
@@ -118,6 +118,18 @@ def test_a_symptom_is_told_by_its_number_and_not_by_its_neighbour(
     assert finding.symptom.name == symptom
     ((strategy, sign),) = finding.signs
     assert (strategy, sign.text) == (Strategy.BUCKET_BUDGET, text)
+
+
+@pytest.mark.parametrize("bound", list(Bound))
+def test_most_is_said_of_more_than_half(bound: Bound) -> None:
+    ((_, most),), ((_, half),) = (diagnose([bound_to(bound, share=share)], H100)[0].signs for share in (0.51, 0.5))
+    assert most.text.startswith(f"{bound} in most of 2.00 s")
+    assert half.text.startswith(f"{bound} in the largest part of 2.00 s (50.0 %)")
+
+
+@pytest.mark.parametrize("busy", [0.1, 0.9])
+def test_a_launch_bound_strategy_is_told_of_however_busy_the_device_is(busy: float) -> None:
+    assert names(bound_to(Bound.LAUNCH, busy)) == ["launch-bound (modelled)"]
 
 
 def test_the_number_keeps_its_origin() -> None:

@@ -10,6 +10,7 @@ from labkit.batching.policy import BatchPolicy, Overflow
 from labkit.batching.strategies import Strategy
 from labkit.batching.what_if import what_if
 from labkit.cost.devices import Precision, gpu
+from labkit.cost.step_time import Bound
 from labkit.errors import GpuError, PolicyError
 from labkit.experiments.lineup import Lineup, policies
 from labkit.experiments.model_cost import Mode
@@ -51,6 +52,24 @@ def test_less_padding_takes_less_memory_and_graphs_fewer_launches() -> None:
     assert number(buckets, "launches") > 100 * number(graph, "launches")
     assert number(buckets, "time_s") > number(graph, "time_s")
     assert number(graph, "utilization") > number(buckets, "utilization")
+
+
+def test_where_the_host_takes_longer_fewer_bytes_change_nothing_and_the_bound_is_launch() -> None:
+    # few steps of few events: 2.4 times the slots, a faster memory, the same time; the device is busy for most of it
+    lengths = LengthHistogram.from_lengths([737, *[100] * 942])
+    largest, recent = (
+        next(iter(policies(lengths, replace(Lineup(), max_length=cap), [strategy])))
+        for strategy, cap in ((Strategy.PAD_MAX, None), (Strategy.PAD_RECENT, 300))
+    )
+    found = [
+        modelled(what_if(lengths, policy), lengths, ModelChoice(Model.DIN, gpu(name)))
+        for policy in (largest, recent)
+        for name in ("H100", "H200")
+    ]
+    assert len({number(each, "time_s") for each in found}) == 1
+    assert number(found[0], "utilization") > 0.5
+    assert {each.bound for each in found} == {Bound.LAUNCH}
+    assert {each.bound_share for each in found} == {1.0}
 
 
 def test_a_step_of_din_on_an_h100_is_a_plausible_one() -> None:

@@ -92,7 +92,7 @@ def test_a_peak_above_the_memory_stands_out_and_is_no_best() -> None:
     assert "~1 B!" in repr(shown)
     for text in (shown.html(), repr(shown)):
         assert "! does not fit the GPU: bucket_budget; the time is as if it had more memory" in text
-        assert "bound: what most of the time goes to" in text
+        assert "bound: what rules the largest part of the time" in text
     assert "does not fit" not in repr(table(full()))
 
 

@@ -67,7 +67,7 @@ def test_a_peak_above_the_memory_stands_out_and_is_no_best() -> None:
 
 
 def test_the_columns_are_explained_below() -> None:
-    assert "bound: what most of the time goes to: arithmetic, bytes, or starting kernels" in repr(
+    assert "bound: what rules the largest part of the time: arithmetic, bytes, or starting kernels" in repr(
         table(ModelChoice(Model.DIN, gpu("T4")))
     )
 
