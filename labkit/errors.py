@@ -73,6 +73,10 @@ class PtxError(LabkitError, RuntimeError):
     """A PTX program that does something wrong while it runs on the CPU, or that the PTX runner cannot run."""
 
 
+class PtxUnsupportedError(PtxError):
+    """A PTX program that the PTX runner cannot run: it uses what the runner does not know. Nothing is said of it."""
+
+
 class GpuError(LabkitError, ValueError):
     """A GPU that the cost model does not know, or that cannot compute what was asked."""
 

@@ -18,19 +18,22 @@ def kernel_text(path: Path, source: str | None = None) -> str:
     """The source of a kernel with each ``#include "name"`` replaced by that file.
 
     Lines keep their file and number (``#line``), so messages of compilers and checkers point at what was written. A
-    header is looked for beside the source, then in the project's own folder of kernels. Headers include nothing.
+    header is looked for beside the source, then in the project's own folder of kernels; one that is nowhere is left to
+    the compilers to complain about. Headers include nothing.
 
     Args:
         path: the ``.cu`` file; names it in ``#line``, and is read unless ``source`` is given.
         source: a changed text to be taken in its place.
 
     Raises:
-        DataFileError: the file or a header of it is missing, or is no UTF-8 text.
+        DataFileError: the file is missing, or it or a header of it is no UTF-8 text.
     """
     text = _read(path) if source is None else source
     pieces, done = [f'#line 1 "{path.name}"\n'], 0
     for match in _INCLUDE.finditer(text):
         header = _find(match[1], path)
+        if not header.is_file():
+            continue  # the line stays, and compilers say with its number that there is no such file
         following = text.count("\n", 0, match.end()) + 2
         pieces += [text[done : match.start()], f'#line 1 "{header.name}"\n', _read(header)]
         pieces.append(f'#line {following} "{path.name}"')
@@ -41,6 +44,11 @@ def kernel_text(path: Path, source: str | None = None) -> str:
 def kernel_files(path: Path) -> tuple[Path, ...]:
     """The files that ``kernel_text`` puts together: the source of a kernel and its headers."""
     return path, *(_find(match[1], path) for match in _INCLUDE.finditer(_read(path)))
+
+
+def includes(text: str) -> bool:
+    """Whether a header of ``kernel_text`` was found nowhere."""
+    return _INCLUDE.search(text) is not None
 
 
 def _find(name: str, path: Path) -> Path:

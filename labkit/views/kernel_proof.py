@@ -53,10 +53,13 @@ class KernelProof:
         return f"not proved: {self.problem}" if self.proof is None else proof_text(self.proof, self.sources)
 
 
+_RESULTS = {True: "equal to", False: "do NOT equal", None: "could not all be compared with"}
+
+
 def verdict(proof: Proof) -> str:
     """One line: proved or not, and on what."""
     kind, word = ("right", "✓ proved") if proof.ok else ("wrong", "✗ not proved")
-    equal = "equal to the float64 reference" if proof.equal else "do NOT equal the float64 reference"
+    equal = f"{_RESULTS[proof.equal]} the float64 reference"
     clean = " in three orders of the threads; no race, no access out of bounds"
     orders = "" if proof.not_proved or proof.reports else clean
     kernels = f"{len(proof.kernels)} kernels, {proof.trials} inputs"

@@ -25,6 +25,13 @@ _TITLES = {
 }
 
 
+_RESULTS = {
+    True: "results equal",
+    False: "results do NOT equal",
+    None: "results could not all be compared with",
+}
+
+
 def proof_text(proof: Proof, sources: Mapping[str, str]) -> str:
     """The whole report.
 
@@ -33,10 +40,8 @@ def proof_text(proof: Proof, sources: Mapping[str, str]) -> str:
         sources: name of a file to its text, for the lines that are shown.
     """
     head = f"{proof.file} as {proof.op}: {'proved' if proof.ok else 'NOT proved'}"
-    kernels = (
-        f"{len(proof.kernels)} kernels, {proof.trials} inputs; results {'equal' if proof.equal else 'do NOT equal'}"
-    )
-    lines = [head, f"  {kernels} the float64 reference", *(f"  not looked at: {text}" for text in proof.not_proved)]
+    kernels = f"{len(proof.kernels)} kernels, {proof.trials} inputs; {_RESULTS[proof.equal]} the float64 reference"
+    lines = [head, f"  {kernels}", *(f"  not looked at: {text}" for text in proof.not_proved)]
     for finding in proof.reports:
         lines += ["", *_finding(finding, sources)]
     if proof.counts:

@@ -6,7 +6,7 @@ import pytest
 
 from labkit.errors import DataFileError
 from labkit.gpu.catalog import KERNELS
-from labkit.gpu.sources import kernel_text
+from labkit.gpu.sources import includes, kernel_text
 
 SOURCE = '// first\n#include "extra.cuh"\nint third;\n'
 
@@ -40,8 +40,13 @@ def test_a_source_elsewhere_finds_the_headers_of_the_project(tmp_path: Path) -> 
 def test_what_is_missing_is_named(path: Path, tmp_path: Path) -> None:
     with pytest.raises(DataFileError, match=r"cannot read the kernel source .*missing\.cu: No such file"):
         kernel_text(tmp_path / "missing.cu")
-    with pytest.raises(DataFileError, match=r"cannot read the kernel source .*absent\.cuh"):
-        kernel_text(path, '#include "absent.cuh"\n')
+
+
+def test_a_header_that_is_nowhere_is_left_to_the_compilers(path: Path) -> None:
+    text = kernel_text(path, '#include "absent.cuh"\n#include "extra.cuh"\n')
+    assert text == '#line 1 "own.cu"\n#include "absent.cuh"\n#line 1 "extra.cuh"\nint extra;\n#line 3 "own.cu"\n'
+    assert includes(text)
+    assert not includes(kernel_text(path))
 
 
 @pytest.mark.parametrize("content", [b"\x7fELF\xff\xfe", "// größer".encode("latin-1"), b"int a;\0int b;"])

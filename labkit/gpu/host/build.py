@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 
@@ -181,8 +181,11 @@ def _described(program: Path) -> tuple[dict[str, list[Parameter]], dict[str, int
 
 def _forget_oldest(folder: Path) -> None:
     """Keeps the programs that were used last; an editor makes a new one with each change."""
-    programs = sorted(folder.glob("*/program.json"), key=lambda path: path.stat().st_mtime)
-    for path in programs[: max(len(programs) - MOST_PROGRAMS, 0)]:
+    used: list[tuple[float, Path]] = []
+    for path in folder.glob("*/program.json"):
+        with suppress(FileNotFoundError):  # another process forgets too
+            used.append((path.stat().st_mtime, path))
+    for _, path in sorted(used)[: max(len(used) - MOST_PROGRAMS, 0)]:
         shutil.rmtree(path.parent, ignore_errors=True)
 
 

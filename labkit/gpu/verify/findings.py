@@ -8,12 +8,13 @@ from dataclasses import replace
 from threading import Lock
 
 from labkit.errors import KernelCompileError
-from labkit.gpu.host.reports import LineCounts, Report
+from labkit.gpu.host.reports import LineCounts, Report, ReportKind
 from labkit.gpu.verify.proof import Finding, FindingKind
 
 _PLACE = re.compile(r"(?P<file>[\w.]+\.cuh?):(?P<line>\d+)")
 _ERRORS = re.compile(r"^(?P<file>[^\s(:]+)[(:](?P<line>\d+)[):][^\n]*?error: (?P<text>.*)$", re.MULTILINE)
 _MOST_ERRORS = 20
+_NAME_MAP = "__nv_name_map"  # NVRTC's own list of name expressions: a second complaint about what the source has wrong
 
 
 class Findings:
@@ -36,9 +37,17 @@ class Findings:
             self.add(Finding(str(report.kind), report.file, report.line, report.text, report.count))
 
     @property
+    def hung(self) -> bool:
+        """A launch did not end."""
+        return any(finding.kind == ReportKind.TIMEOUT for finding in self.all)
+
+    @property
     def all(self) -> tuple[Finding, ...]:
         """By file and line; what has no line comes first."""
-        return tuple(sorted(self._found.values(), key=lambda f: (f.file or "", f.line or 0, f.kind, f.text)))
+        found = list(self._found.values())
+        if any(f.kind == ReportKind.TIMEOUT and f.line for f in found):  # the same hang, without its line
+            found = [f for f in found if f.kind != ReportKind.TIMEOUT or f.line]
+        return tuple(sorted(found, key=lambda f: (f.file or "", f.line or 0, f.kind, f.text)))
 
 
 def compile_findings(error: KernelCompileError) -> list[Finding]:
@@ -46,6 +55,7 @@ def compile_findings(error: KernelCompileError) -> list[Finding]:
     found = [
         Finding(FindingKind.COMPILE, match["file"], int(match["line"]), match["text"])
         for match in _ERRORS.finditer(error.log)
+        if match["file"] != _NAME_MAP
     ]
     return found[:_MOST_ERRORS] or [Finding(FindingKind.COMPILE, None, None, str(error))]
 

@@ -55,7 +55,8 @@ class Proof:
         file: name of the source.
         kernels: name expressions that were tried.
         ok: nothing is wrong and everything was looked at.
-        equal: every result is that of the float64 reference, in each order of the threads.
+        equal: every result is that of the float64 reference, in each order of the threads; None where some could not
+            be computed.
         reports: what is wrong, by file and line.
         counts: memory requests by source line, of the sample inputs; modelled.
         resources: architecture (``"sm_90"``) to kernel to what it takes; exact.
@@ -66,7 +67,7 @@ class Proof:
     op: str
     file: str
     kernels: tuple[str, ...]
-    equal: bool
+    equal: bool | None
     reports: tuple[Finding, ...]
     counts: tuple[LineCounts, ...]
     resources: Mapping[str, Mapping[str, Resources]]
@@ -76,7 +77,7 @@ class Proof:
     @property
     def ok(self) -> bool:
         """Nothing is wrong, and everything was looked at."""
-        return self.equal and not self.reports and not self.not_proved
+        return self.equal is True and not self.reports and not self.not_proved
 
     @property
     def as_json(self) -> dict[str, Any]:

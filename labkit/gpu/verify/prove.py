@@ -8,13 +8,15 @@ from pathlib import Path
 from typing import TypeVar
 
 from labkit.errors import KernelLaunchError
+from labkit.gpu.arguments import parameters_of
 from labkit.gpu.catalog import KERNELS
 from labkit.gpu.host.program import Order
+from labkit.gpu.host.reports import ReportKind
 from labkit.gpu.host.toolchain import Mode, compiler
 from labkit.gpu.nvrtc import ARCHES
-from labkit.gpu.sources import kernel_text
+from labkit.gpu.sources import includes, kernel_text
 from labkit.gpu.verify.programs import Programs
-from labkit.gpu.verify.proof import FindingKind, Proof
+from labkit.gpu.verify.proof import Finding, FindingKind, Proof
 from labkit.gpu.verify.stages import Stages
 from labkit.gpu.verify.stand_in import poisoned_allocations
 from labkit.gpu.verify.trials import trials
@@ -64,12 +66,13 @@ def prove(
         told: called with the name of each stage that has ended, from several threads; ``stage_count`` says how many.
 
     Returns:
-        What is wrong; a source that does not compile, crashes or hangs is a report in it.
+        What is wrong; a source that does not compile, crashes or hangs is a report in it. A source without the op's
+        kernels is that one report, and nothing else is tried.
 
     Raises:
         KernelLaunchError: no such op.
         MissingPackageError: no g++ here, so that nothing can be run.
-        DataFileError: the file, or a header of it, is missing.
+        DataFileError: the file is missing, or is no text.
 
     Cost: about 15 s on two idle cores.
     """
@@ -77,7 +80,10 @@ def prove(
         raise KernelLaunchError(f"there is no op {op!r}: expected one of {', '.join(KERNELS)}.")
     compiler()
     where = path or KERNELS[op].path
-    stages = Stages(op, where, kernel_text(where, source), Programs(op, where, source, cache), timeout_s)
+    text = kernel_text(where, source)
+    if missing := _missing_kernels(op, text):
+        return _without_kernels(op, where.name, missing)
+    stages = Stages(op, where, text, Programs(op, where, source, cache), timeout_s)
     with poisoned_allocations(), ThreadPoolExecutor(_WORKERS) as pool:
 
         def begin(name: str, stage: Callable[..., _T], *how: object) -> Future[_T]:
@@ -88,8 +94,13 @@ def prove(
         compiled = {arch: begin(f"compile sm_{arch}", stages.compile, arch) for arch in arches}
         for stage in (forward, checked):
             stage.result()
-        counted = begin("counts", stages.count)
-        if any(finding.kind != FindingKind.LOCAL_MEMORY for finding in stages.findings.all):
+        counted = None if stages.findings.hung else begin("counts", stages.count)
+        if stages.hung is not None:
+            begin("where it hangs", stages.locate_hang).result()
+            stages.not_proved.append(
+                "counts, other orders of the threads, sanitizers, PTX: not tried, the kernel does not end"
+            )
+        elif any(finding.kind != FindingKind.LOCAL_MEMORY for finding in stages.findings.all):
             stages.not_proved.append(
                 "other orders of the threads, sanitizers, PTX: not tried, something is wrong already"
             )
@@ -98,19 +109,55 @@ def prove(
             for stage in [*deeper, begin("PTX", stages.run_ptx)]:
                 stage.result()
         resources = {f"sm_{arch}": stage.result() for arch, stage in compiled.items()}
-        counts = counted.result()
+        counts = () if counted is None else counted.result()
     reports = stages.findings.all
-    unequal = {FindingKind.WRONG_RESULT, FindingKind.COMPILE, FindingKind.LAUNCH, "crash", "timeout"}
     return Proof(
         op=op,
         file=where.name,
         kernels=KERNELS[op].name_expressions,
-        equal=not any(report.kind in unequal for report in reports),
+        equal=_equal(stages),
         reports=reports,
         counts=counts,
         resources={arch: found for arch, found in resources.items() if found},
         trials=len(trials(op)),
         not_proved=tuple(dict.fromkeys(stages.not_proved)),
+    )
+
+
+def _equal(stages: Stages) -> bool | None:
+    """Whether all results are right; None where none is known to be wrong, and not all could be computed."""
+    unequal = {FindingKind.WRONG_RESULT, ReportKind.CRASH, ReportKind.TIMEOUT, ReportKind.OUTPUT}
+    if any(report.kind in unequal for report in stages.findings.all):
+        return False
+    return None if stages.cut else True
+
+
+def _missing_kernels(op: str, text: str) -> tuple[str, ...]:
+    """Name expressions of which the source declares no kernel; none where a header is missing, which may have it."""
+    if includes(text):
+        return ()
+    missing = []
+    for expression in KERNELS[op].name_expressions:
+        try:
+            parameters_of(text, expression)
+        except KernelLaunchError:
+            missing.append(expression)
+    return tuple(missing)
+
+
+def _without_kernels(op: str, file: str, missing: Sequence[str]) -> Proof:
+    names = ", ".join(dict.fromkeys(expression.partition("<")[0] for expression in missing))
+    text = f"{file} has no kernel {names} as {op} needs it: keep the names and template parameters, or name its op"
+    return Proof(
+        op=op,
+        file=file,
+        kernels=KERNELS[op].name_expressions,
+        equal=None,
+        reports=(Finding(FindingKind.LAUNCH, None, None, text),),
+        counts=(),
+        resources={},
+        trials=0,
+        not_proved=("everything else: not tried without the kernels",),
     )
 
 

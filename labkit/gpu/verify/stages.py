@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
 
-from labkit.errors import KernelCompileError, LabkitError, MissingPackageError, PtxError
+from labkit.errors import KernelCompileError, LabkitError, MissingPackageError, PtxError, PtxUnsupportedError
 from labkit.gpu.catalog import KERNELS
 from labkit.gpu.host.program import Order
-from labkit.gpu.host.reports import LineCounts
+from labkit.gpu.host.reports import LineCounts, ReportKind
 from labkit.gpu.host.toolchain import Mode
 from labkit.gpu.launch import launching_by
 from labkit.gpu.nvrtc import Compiled, compile_source
@@ -32,6 +32,9 @@ PTX_ARCH = 90
 #: Wrong trials after which a stage has seen enough.
 _MOST_WRONG = 12
 
+#: How long a launch that is known to hang runs once more, to name its line.
+_LOCATE_S = 5.0
+
 
 @dataclass
 class Stages:
@@ -45,6 +48,8 @@ class Stages:
         timeout_s: of each launch.
         findings: what is wrong.
         not_proved: what was not looked at, and why.
+        cut: some results were not compared, because the source cannot be built or launched, or a launch ended early.
+        hung: the trial in which a launch did not end; the stages stop there.
     """
 
     op: str
@@ -54,6 +59,8 @@ class Stages:
     timeout_s: float
     findings: Findings = field(default_factory=Findings)
     not_proved: list[str] = field(default_factory=list)
+    cut: bool = False
+    hung: Trial | None = None
     _done: dict[int, Compiled] = field(default_factory=dict)
     _compiling: dict[int, Lock] = field(default_factory=dict)
 
@@ -89,6 +96,8 @@ class Stages:
         )
         wrong = 0
         for trial in self._chosen(mode, order):
+            if self.hung is not None:
+                break
             try:
                 with self._told(trial), launching_by(device.launch):
                     for compared in trial.run():
@@ -98,6 +107,9 @@ class Stages:
                             self.findings.add(Finding(FindingKind.WRONG_RESULT, None, None, text), compared.what)
             except LaunchEnded:
                 wrong = _MOST_WRONG
+                self.cut |= mode is Mode.FAST
+                if device.launched and any(r.kind is ReportKind.TIMEOUT for r in device.launched[-1][1].reports):
+                    self.hung = trial
             if wrong >= _MOST_WRONG:
                 break
         for _, run in device.launched:
@@ -109,6 +121,21 @@ class Stages:
                 mode is not Mode.ASAN and (not trial.once or (mode, order) == (Mode.FAST, Order.FORWARD))
             ):
                 yield trial
+
+    def locate_hang(self) -> None:
+        """The line at which the launch that hangs is; the checked program knows it."""
+        trial = self.hung
+        if trial is None or any(f.kind == ReportKind.TIMEOUT and f.line for f in self.findings.all):
+            return
+        device = CpuDevice(
+            lambda _, expression: self.programs.of(Mode.CHECKED, expression),
+            timeout_s=min(self.timeout_s, _LOCATE_S),
+            sources={self.op: self.text},
+        )
+        with suppress(LaunchEnded), self._told(trial), launching_by(device.launch):
+            list(trial.run())
+        for _, run in device.launched:
+            self.findings.add_reports(run.reports)
 
     def count(self) -> tuple[LineCounts, ...]:
         """Memory requests by source line of the sample trials."""
@@ -134,6 +161,9 @@ class Stages:
             parsed = parse(self._compiled(PTX_ARCH).ptx)
         except (MissingPackageError, KernelCompileError):
             return  # ``compile`` says it
+        except PtxUnsupportedError as error:
+            self.not_proved.append(f"the compiled program: {error}")
+            return
         names = self._compiled(PTX_ARCH).names
         device = PtxDevice(lambda expression: parsed[names[expression]], self.text)
         try:
@@ -143,6 +173,8 @@ class Stages:
                         if compared.difference:
                             text = f"{compared.difference} by the compiled program ({trial.name})"
                             self.findings.add(Finding(FindingKind.PTX, None, None, text), compared.what)
+        except PtxUnsupportedError as error:
+            self.not_proved.append(f"the compiled program: {error}")
         except PtxError as error:
             self.findings.add(with_place(FindingKind.PTX, str(error)))
         except LaunchEnded:
@@ -151,6 +183,15 @@ class Stages:
     @cached_property
     def _samples(self) -> tuple[Trial, ...]:
         return tuple(trial for trial in trials(self.op) if trial.sample)
+
+    @property
+    def _compiles(self) -> bool:
+        """NVRTC, which decides what CUDA C is, takes the source."""
+        try:
+            self._compiled(PTX_ARCH)
+        except (KernelCompileError, MissingPackageError):
+            return False
+        return True
 
     def _compiled(self, arch: int) -> Compiled:
         with self._compiling.setdefault(arch, Lock()):
@@ -167,11 +208,18 @@ class Stages:
         try:
             yield
         except KernelCompileError as error:
-            for finding in compile_findings(error):
-                self.findings.add(finding)
+            self.cut = True
+            if self._compiles:
+                self.not_proved.append(
+                    f"running it on the CPU: NVRTC takes the source, the CPU runner does not: {error}"
+                )
+            else:
+                for finding in compile_findings(error):
+                    self.findings.add(finding)
             raise LaunchEnded(trial.name) from None
         except (PtxError, LaunchEnded):
             raise
         except LabkitError as error:
+            self.cut = True
             self.findings.add(with_place(FindingKind.LAUNCH, f"{error} ({trial.name})"))
             raise LaunchEnded(trial.name) from None

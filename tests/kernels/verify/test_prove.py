@@ -13,6 +13,8 @@ from labkit.gpu.host import toolchain
 from labkit.gpu.verify import prove as module
 from labkit.gpu.verify.proof import Finding, Proof
 from labkit.gpu.verify.prove import prove
+from labkit.views.kernel_proof import verdict
+from labkit.views.proof_text import proof_text
 
 
 @pytest.mark.parametrize("op", KERNELS)
@@ -79,9 +81,14 @@ def test_a_nan_that_leaks_into_the_next_row_is_seen() -> None:
 
 
 def test_a_kernel_without_end_is_a_report() -> None:
-    proof, _ = with_fault("bin_rows", "distance *= 2", "distance *= 1")
-    assert "did not end within 5 s" in only(proof, "timeout").text
-    assert not proof.equal
+    proof, line = with_fault("bin_rows", "distance *= 2", "distance *= 1")
+    (report,) = (report for report in proof.reports if report.kind == "timeout")
+    assert "did not end within 5 s" in report.text
+    assert report.file == "bin_rows.cu"
+    assert abs(report.line - line) <= 3  # in the loop that was planted
+    assert proof.equal is False
+    assert proof.counts == ()  # no other stage waits for it again
+    assert any("the kernel does not end" in text for text in proof.not_proved)
 
 
 def test_a_wild_write_is_a_report() -> None:
@@ -108,20 +115,53 @@ def test_an_array_that_is_not_kept_in_registers_is_reported() -> None:
     assert proof.equal
 
 
-@pytest.mark.parametrize(
-    ("right", "wrong", "text"),
-    [
-        ("const INDEX row = at / row_units;", "const INDEX row = at / row_unit;", "row_unit"),
-        ("    jagged_to_padded(UNIT*", "    another_name(UNIT*", "jagged_to_padded"),
-    ],
-    ids=["a misspelt name", "a kernel that is not there"],
-)
-def test_what_does_not_compile_is_a_report(right: str, wrong: str, text: str) -> None:
-    proof, line = with_fault("jagged_to_padded", right, wrong)
+def test_what_does_not_compile_is_a_report() -> None:
+    proof, line = with_fault(
+        "jagged_to_padded", "const INDEX row = at / row_units;", "const INDEX row = at / row_unit;"
+    )
     reports = [report for report in proof.reports if report.kind == "compile"]
-    assert any(text in report.text for report in reports)
-    assert "another" in wrong or line in {report.line for report in reports if report.file == "jagged_to_padded.cu"}
-    assert not proof.equal
+    assert {(report.file, report.line) for report in reports} == {("jagged_to_padded.cu", line)}
+    assert any("row_unit" in report.text for report in reports)
+    assert proof.equal is None  # nothing ran
+
+
+@pytest.mark.parametrize("include", ['"absent.cuh"', "<absent.cuh>"])
+def test_a_header_that_is_nowhere_does_not_compile(include: str) -> None:
+    text = f"#include {include}\n" + KERNELS["jagged_to_padded"].path.read_text()
+    proof = prove("jagged_to_padded", source=text, arches=(90,))
+    assert {(report.kind, report.file, report.line) for report in proof.reports} == {
+        ("compile", "jagged_to_padded.cu", 1)
+    }
+    assert proof.equal is None
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["", "// nothing\n", KERNELS["padded_to_jagged"].path.read_text(), "__global__ void jagged_to_padded(int* p) {}\n"],
+    ids=["empty", "a comment", "another op", "no template"],
+)
+def test_a_source_without_the_kernels_is_one_report(source: str) -> None:
+    proof = prove("jagged_to_padded", source=source)
+    (report,) = proof.reports
+    assert report.kind == "launch"
+    assert "jagged_to_padded.cu has no kernel jagged_to_padded" in report.text
+    assert (proof.ok, proof.equal, proof.counts, proof.trials) == (False, None, (), 0)
+    assert "could not all be compared with the float64 reference" in proof_text(proof, {})
+    assert "could not all be compared with the float64 reference" in verdict(proof)
+
+
+NOT_OF_THE_CPU_RUNNER = {
+    "a header of the toolkit": ("template <typename UNIT", "#include <cooperative_groups.h>\ntemplate <typename UNIT"),
+    "an intrinsic": ("if (unit < kept * units)", "if (__activemask() && unit < kept * units)"),
+}
+
+
+@pytest.mark.parametrize("planted", NOT_OF_THE_CPU_RUNNER.values(), ids=NOT_OF_THE_CPU_RUNNER)
+def test_what_only_the_cpu_runner_refuses_is_not_proved(planted: tuple[str, str]) -> None:
+    proof, _ = with_fault("jagged_to_padded", *planted)
+    assert proof.reports == ()
+    assert proof.equal is None
+    assert any("NVRTC takes the source, the CPU runner does not" in text for text in proof.not_proved)
 
 
 def test_a_kernel_that_takes_other_arguments_cannot_be_launched() -> None:
