@@ -40,6 +40,7 @@ class Sizes:
         sequences: of the data set that DIN is trained on.
         token_budget, batch_rows: of its batches.
         strategy_s: seconds of timed steps a strategy; infinity: an epoch, however long it takes.
+        sweep_s: seconds of the search for thresholds, an op and a law: four fit the share of their item.
         repeat_s: seconds of repeats of one timed call, after 3 at least.
         most_repeats: of one timed call.
         copy_bytes: of the copy that bandwidth is measured by.
@@ -58,6 +59,7 @@ class Sizes:
     token_budget: int = 2**16
     batch_rows: int = 256
     strategy_s: float = 1.5
+    sweep_s: float = 2.0
     repeat_s: float = 0.15
     most_repeats: int = 50
     copy_bytes: int = 2**31

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import product
 from typing import Any
 
 from labkit.gpu.launch_config import LaunchConfig
@@ -15,8 +15,10 @@ from labkit.gpu_check.lab import Lab
 from labkit.gpu_check.ragged_data import Law, RaggedData
 from labkit.gpu_check.runner import Case, Found
 
-_SHORT, _MEDIUM, _LONG = (8, 16, 32, 64, 128), (64, 128, 256, 512), (1024, 2048, 4096)
+#: Powers of two that are tried for each threshold; a warp for a row of 4096 events is one of them.
+_AXES = ((8, 16, 32, 64, 128, 256), (64, 128, 256, 512, 1024, 2048, 4096), (1024, 2048, 4096))
 
+Thresholds = tuple[int, int, int]
 _Run = Callable[[RaggedData, LaunchConfig, Any], object]
 
 
@@ -40,8 +42,13 @@ def _sweep(lab: Lab, law: Law, run: _Run) -> Found:
     event = lab.sizes.dim * 4
     rows = lab.fit(lab.sizes.rows, 1.5 * event * (lab.sizes.longest if law is Law.UNIFORM else 300))
     data = RaggedData(lab, law, rows)
-    grid = [maxima for maxima in product(_SHORT, _MEDIUM, _LONG) if maxima[0] <= maxima[1]]
-    tried = [{"thresholds": list(maxima), **_timed(lab, data, LaunchConfig(*maxima), run)} for maxima in grid]
+    end = time.monotonic() + lab.sizes.sweep_s
+    found, is_whole = search(
+        data.config.thresholds,
+        lambda maxima: _timed(lab, data, LaunchConfig(*maxima), run),
+        lambda: time.monotonic() >= end,
+    )
+    tried = [{"thresholds": list(maxima), **timing} for maxima, timing in found.items()]
     best = min(tried, key=lambda entry: float(entry["median_s"]))
     chosen, default = data.config, LaunchConfig()
     own = {"thresholds": list(chosen.thresholds), **_timed(lab, data, chosen, run)}
@@ -53,9 +60,42 @@ def _sweep(lab: Lab, law: Law, run: _Run) -> Found:
         "chosen": own,
         "default": usual,
         "tried": tried,
+        "is_whole": is_whole,
         "shown": f"best {best['thresholds']} {best['median_s'] * 1e3:.3f} ms, chosen {own['thresholds']} "
-        f"{own['median_s'] / best['median_s']:.2f} x, default {usual['median_s'] / best['median_s']:.2f} x",
+        f"{own['median_s'] / best['median_s']:.2f} x, default {usual['median_s'] / best['median_s']:.2f} x; "
+        f"{len(tried)} tried" + ("" if is_whole else ", then the time was over"),
     }
+
+
+def search(
+    start: Thresholds, timed: Callable[[Thresholds], dict[str, Any]], is_over: Callable[[], bool]
+) -> tuple[dict[Thresholds, dict[str, Any]], bool]:
+    """One threshold after the other by all its values, the others at their best so far, until a round changes none.
+
+    Args:
+        start: thresholds to begin with, which are always timed.
+        timed: gives ``median_s`` of some.
+        is_over: there is no time for another.
+
+    Returns:
+        What was timed, in order; whether the search came to its end.
+    """
+    found = {start: timed(start)}
+    best, changed = start, True
+    while changed:
+        before = best
+        for axis in (1, 0, 2):  # the medium one decides most: a warp, or a block
+            for value in _AXES[axis]:
+                near = tuple(value if i == axis else kept for i, kept in enumerate(best))
+                maxima = (near[0], near[1], near[2])
+                if maxima in found or list(maxima) != sorted(maxima):
+                    continue
+                if is_over():
+                    return found, False
+                found[maxima] = timed(maxima)
+            best = min(found, key=lambda maxima: float(found[maxima]["median_s"]))
+        changed = best != before
+    return found, True
 
 
 def _timed(lab: Lab, data: RaggedData, config: LaunchConfig, run: _Run) -> dict[str, Any]:
