@@ -90,7 +90,6 @@ def measure(
     """
     from labkit.experiments.execution import DEFAULT_SECONDS, DEFAULT_SEQUENCES, Execution
     from labkit.files import check_target
-    from labkit.views.measure_text import measure_text
 
     if epoch and seconds is not None:
         raise PolicyError(f"--epoch contradicts --seconds {seconds:g}: an epoch takes what it takes. Leave one out.")
@@ -119,7 +118,7 @@ def measure(
         "overflow": overflow,
         "length_multiple": length_multiple,
     }
-    report = _measured(
+    found = _measured(
         lengths,
         user,
         users,
@@ -130,6 +129,17 @@ def measure(
         execution=execution,
         sequences=DEFAULT_SEQUENCES if sequences is None else sequences,
     )
+    _answer(found, out, as_json=as_json)
+
+
+def _answer(report: MeasureReport, out: Path | None, *, as_json: bool) -> None:
+    """Keep and print what there is; the exit code says whether it is all, and whether it is anything.
+
+    Raises:
+        typer.Exit: it was interrupted; LabkitError: no strategy could be measured.
+    """
+    from labkit.views.measure_text import measure_text
+
     if out is not None:
         report.save(out)
     print_result(as_json, report.to_dict, lambda: measure_text(report))
