@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from labkit.gpu.launch import launch
+from labkit.gpu.ops.autocast import promotes_in_autocast
 from labkit.gpu.ops.checks import check_bins, check_matrix, check_of_rows, check_offsets, check_per_event, row_ids
 from labkit.gpu.ops.plan import Plan
 
@@ -198,3 +199,4 @@ def _grads(ctx: Any, grad: Tensor, *_: Tensor | None) -> tuple[Tensor | None, ..
 
 
 attention_pool.register_autograd(_grads, setup_context=_save)
+promotes_in_autocast(attention_pool)

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from labkit.errors import ShapeError
 from labkit.gpu.launch import launch
+from labkit.gpu.ops.autocast import promotes_in_autocast
 from labkit.gpu.ops.bin_rows import bin_rows_cuda
 from labkit.gpu.ops.checks import check_bins, check_matrix, check_of_rows, check_offsets, check_per_event, row_ids
 from labkit.gpu.ops.plan import Plan
@@ -291,3 +292,4 @@ def _grads(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
 
 
 embedding_pool.register_autograd(_grads, setup_context=_save)
+promotes_in_autocast(embedding_pool)
