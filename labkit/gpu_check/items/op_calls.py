@@ -31,7 +31,7 @@ from labkit.gpu_check.peers import (
     padded_of,
     scattered_attention,
 )
-from labkit.gpu_check.ragged_data import Law, RaggedData
+from labkit.gpu_check.ragged_data import RaggedData
 from labkit.layouts.segments import row_ids
 from labkit.layouts.segments import segment_max as scattered_max
 from labkit.layouts.segments import segment_sum as scattered_sum
@@ -46,30 +46,39 @@ class OpCalls:
     """One op on one batch.
 
     Attributes:
-        rows: B.
-        events: T.
         floor_bytes: that must move at least once.
         own: the op.
         peers: the same by others, by name.
+        padded: the same by others in rectangles, of which a batch may have more than there is memory: each makes them,
+            and returns the call that is timed.
+        gathered_bytes: that move where no entry of a table is in a cache when it comes again; None: there is no table.
     """
 
-    rows: int
-    events: int
     floor_bytes: int
     own: Call
     peers: dict[str, Call] = field(default_factory=dict)
+    padded: dict[str, Callable[[], Call]] = field(default_factory=dict)
+    gathered_bytes: int | None = None
 
 
-def _data(lab: Lab, law: Law, *, rectangles: float = 0.0, copies: float = 3.0) -> RaggedData:
-    """As many rows as fit with so many rectangles and so many (T, D) arrays."""
-    event = lab.sizes.dim * _FLOAT
-    mean = (lab.sizes.longest + 1) / 2 if law is Law.UNIFORM else 0.06 * lab.sizes.longest
-    rows = lab.fit(lab.sizes.rows, event * (rectangles * lab.sizes.longest + copies * mean))
-    return RaggedData(lab, law, rows)
+@dataclass(frozen=True, slots=True)
+class Op:
+    """An op that is timed.
+
+    Attributes:
+        calls: makes the calls on a batch.
+        copies: (T, D) arrays that it needs at once, its results among them.
+        rectangles: (B, L, D) arrays likewise.
+        is_like_peers: its first result is that of its peers, where the shapes are the same.
+    """
+
+    calls: Callable[[Lab, RaggedData], OpCalls]
+    copies: float = 1.0
+    rectangles: float = 0.0
+    is_like_peers: bool = True
 
 
-def _padding(lab: Lab, law: Law) -> OpCalls:
-    data = _data(lab, law, rectangles=3)
+def _padding(lab: Lab, data: RaggedData) -> OpCalls:
     values, offsets, width = data.values, data.offsets, data.longest
     moved = (data.events + data.rows * width) * data.dim * _FLOAT + (data.rows + 1) * _ID
     nested = nested_of(values, data)
@@ -78,14 +87,13 @@ def _padding(lab: Lab, law: Law) -> OpCalls:
         "aten._jagged_to_padded_dense_forward": lambda: torch.ops.aten._jagged_to_padded_dense_forward(
             values, [offsets], [width], 0.0
         ),
-        "gather and mask": lambda: padded_of(values, data),
     }
     peers |= fbgemm_op("jagged_to_padded_dense", values, [offsets], [width], 0.0)
-    return OpCalls(data.rows, data.events, moved, lambda: jagged_to_padded(values, offsets, width, 0.0), peers)
+    own = lambda: jagged_to_padded(values, offsets, width, 0.0)  # noqa: E731
+    return OpCalls(moved, own, peers, {"gather and mask": lambda: lambda: padded_of(values, data)})
 
 
-def _unpadding(lab: Lab, law: Law) -> OpCalls:
-    data = _data(lab, law, rectangles=2)
+def _unpadding(lab: Lab, data: RaggedData) -> OpCalls:
     offsets, events, width = data.offsets, data.events, data.longest
     padded = jagged_to_padded(data.values, offsets, width, 0.0)
     valid = torch.arange(width, device=lab.device) < offsets.diff()[:, None]
@@ -97,62 +105,64 @@ def _unpadding(lab: Lab, law: Law) -> OpCalls:
         ),
     }
     peers |= fbgemm_op("dense_to_jagged", padded, [offsets], events)
-    return OpCalls(data.rows, events, moved, lambda: padded_to_jagged(padded, offsets, events, 0.0), peers)
+    return OpCalls(moved, lambda: padded_to_jagged(padded, offsets, events, 0.0), peers)
 
 
-def _sums(lab: Lab, law: Law) -> OpCalls:
-    data = _data(lab, law, rectangles=1)
+def _sums(lab: Lab, data: RaggedData) -> OpCalls:
     values, offsets = data.values, data.offsets
-    nested, ids, padded = nested_of(values, data), row_ids(offsets, data.events), padded_of(values, data)
+    nested, ids = nested_of(values, data), row_ids(offsets, data.events)
+
+    def in_rectangles() -> Call:
+        padded = padded_of(values, data)
+        return lambda: padded.sum(dim=1)
+
     peers: dict[str, Call] = {
         "segment_reduce": lambda: torch.segment_reduce(values, "sum", offsets=offsets, unsafe=True),
         "index_add": lambda: scattered_sum(values, ids, data.rows),
         "sum of nested jagged": lambda: nested.sum(dim=1),
-        "sum of padded": lambda: padded.sum(dim=1),
     }
-    return OpCalls(
-        data.rows, data.events, _pool_bytes(data), lambda: segment_sum(values, *data.row_arguments, False), peers
-    )
+    own = lambda: segment_sum(values, *data.row_arguments, False)  # noqa: E731
+    return OpCalls(_pool_bytes(data), own, peers, {"sum of padded": in_rectangles})
 
 
-def _spreads(lab: Lab, law: Law) -> OpCalls:
-    data = _data(lab, law)
+def _spreads(lab: Lab, data: RaggedData) -> OpCalls:
     ids, lengths, grad = row_ids(data.offsets, data.events), data.offsets.diff(), data.grad
     peers: dict[str, Call] = {
         "gather by row": lambda: grad[ids],
         "repeat_interleave": lambda: grad.repeat_interleave(lengths, dim=0, output_size=data.events),
     }
     own = lambda: segment_sum_backward(grad, *data.row_arguments, data.events, False)  # noqa: E731
-    return OpCalls(data.rows, data.events, _pool_bytes(data), own, peers)
+    return OpCalls(_pool_bytes(data), own, peers)
 
 
-def _maxima(lab: Lab, law: Law) -> OpCalls:
-    data = _data(lab, law, rectangles=2)
+def _maxima(lab: Lab, data: RaggedData) -> OpCalls:
     values, offsets, ids = data.values, data.offsets, row_ids(data.offsets, data.events)
-    padded = padded_of(values, data, -torch.inf)
+
+    def in_rectangles() -> Call:
+        padded = padded_of(values, data, -torch.inf)
+        return lambda: padded.max(dim=1)
+
     peers: dict[str, Call] = {
         "segment_reduce": lambda: torch.segment_reduce(values, "max", offsets=offsets, unsafe=True),
         "scatter_reduce": lambda: scattered_max(values, ids, data.rows),
-        "max of padded, with places": lambda: padded.max(dim=1),
     }
     places = data.rows * data.dim * 4
     own = lambda: segment_max(values, *data.row_arguments)  # noqa: E731
-    return OpCalls(data.rows, data.events, _pool_bytes(data) + places, own, peers)
+    return OpCalls(_pool_bytes(data) + places, own, peers, {"max of padded, with places": in_rectangles})
 
 
-def _maxima_backward(lab: Lab, law: Law) -> OpCalls:
-    data = _data(lab, law)
+def _maxima_backward(lab: Lab, data: RaggedData) -> OpCalls:
     grad, (_, at) = data.grad, segment_max(data.values, *data.row_arguments)
     own = lambda: segment_max_backward(grad, at, *data.row_arguments, data.events)  # noqa: E731
     reduced = backward_of(
         lambda values: torch.segment_reduce(values, "max", offsets=data.offsets, unsafe=True), data.values, grad
     )
     moved = _pool_bytes(data) + data.rows * data.dim * 4
-    return OpCalls(data.rows, data.events, moved, own, {"segment_reduce": reduced})
+    return OpCalls(moved, own, {"segment_reduce": reduced})
 
 
-def _embeddings(lab: Lab, law: Law) -> OpCalls:
-    data, table, ids = _table(lab, law)
+def _embeddings(lab: Lab, data: RaggedData) -> OpCalls:
+    table, ids = _table(lab, data)
     offsets = data.offsets
     peers: dict[str, Call] = {
         "EmbeddingBag": lambda: functional.embedding_bag(ids, table, offsets, mode="mean", include_last_offset=True),
@@ -160,12 +170,12 @@ def _embeddings(lab: Lab, law: Law) -> OpCalls:
     }
     own = lambda: embedding_pool(table, ids, None, *data.row_arguments, True)  # noqa: E731
     entries = min(data.events, table.shape[0]) * data.dim * _FLOAT  # an entry that comes again may be in a cache
-    moved = entries + data.events * _ID + data.rows * data.dim * _FLOAT
-    return OpCalls(data.rows, data.events, moved, own, peers)
+    rest = data.events * _ID + data.rows * data.dim * _FLOAT
+    return OpCalls(entries + rest, own, peers, gathered_bytes=data.events * data.dim * _FLOAT + rest)
 
 
-def _embeddings_backward(lab: Lab, law: Law) -> OpCalls:
-    data, table, ids = _table(lab, law)
+def _embeddings_backward(lab: Lab, data: RaggedData) -> OpCalls:
+    table, ids = _table(lab, data)
     grad, offsets, items = data.grad, data.offsets, table.shape[0]
     giants = data.config.giants(data.events)
     own = lambda: embedding_pool_table_grad(  # noqa: E731
@@ -177,47 +187,46 @@ def _embeddings_backward(lab: Lab, law: Law) -> OpCalls:
         grad,
     )
     moved = (items + data.rows) * data.dim * _FLOAT + data.events * _ID
-    return OpCalls(data.rows, data.events, moved, own, {"EmbeddingBag": bags})
+    return OpCalls(moved, own, {"EmbeddingBag": bags})
 
 
-def _table(lab: Lab, law: Law) -> tuple[RaggedData, Tensor, Tensor]:
-    data = _data(lab, law, copies=1.5)
+def _table(lab: Lab, data: RaggedData) -> tuple[Tensor, Tensor]:
     table = torch.randn(lab.sizes.items, data.dim, device=lab.device)
-    return data, table, torch.randint(lab.sizes.items, (data.events,), device=lab.device)
+    return table, torch.randint(lab.sizes.items, (data.events,), device=lab.device)
 
 
-def _attention(lab: Lab, law: Law) -> OpCalls:
-    data = _data(lab, law, rectangles=1.5)
-    scores, values, padded = data.scores, data.values, padded_attention(data)
-    peers: dict[str, Call] = {
-        "pad and mask": lambda: padded.forward(padded.scores, padded.values),
-        "scatter": lambda: scattered_attention(scores, values, data),
-    }
+def _attention(lab: Lab, data: RaggedData) -> OpCalls:
+    scores, values = data.scores, data.values
+
+    def in_rectangles() -> Call:
+        padded = padded_attention(data)
+        return lambda: padded.forward(padded.scores, padded.values)
+
+    peers: dict[str, Call] = {"scatter": lambda: scattered_attention(scores, values, data)}
     own = lambda: attention_pool(scores, values, *data.row_arguments)  # noqa: E731
     moved = data.events * (data.dim + 1) * _FLOAT + data.rows * (data.dim + 2) * _FLOAT
-    return OpCalls(data.rows, data.events, moved, own, peers)
+    return OpCalls(moved, own, peers, {"pad and mask": in_rectangles})
 
 
-def _attention_backward(lab: Lab, law: Law) -> OpCalls:
-    data = _data(lab, law, rectangles=3)
+def _attention_backward(lab: Lab, data: RaggedData) -> OpCalls:
     scores, values, grad = data.scores, data.values, data.grad
     forward = attention_pool(scores, values, *data.row_arguments)
     own = lambda: attention_pool_backward(grad, *forward, scores, values, *data.row_arguments)  # noqa: E731
-    padded = padded_attention(data)
-    peers = {
-        "pad and mask": backward_of(padded.forward, padded.scores, padded.values, grad),
-        "scatter": backward_of(lambda s, v: scattered_attention(s, v, data), scores, values, grad),
-    }
+
+    def in_rectangles() -> Call:
+        padded = padded_attention(data)
+        return backward_of(padded.forward, padded.scores, padded.values, grad)
+
+    peers = {"scatter": backward_of(lambda s, v: scattered_attention(s, v, data), scores, values, grad)}
     moved = (2 * data.events * (data.dim + 1) + data.rows * (2 * data.dim + 2)) * _FLOAT
-    return OpCalls(data.rows, data.events, moved, own, peers)
+    return OpCalls(moved, own, peers, {"pad and mask": in_rectangles})
 
 
-def _bins(lab: Lab, law: Law) -> OpCalls:
-    data = _data(lab, law, copies=0.1)
+def _bins(lab: Lab, data: RaggedData) -> OpCalls:
     giants = data.config.giants(data.events)
     peers: dict[str, Call] = {"argsort of the lengths": lambda: data.offsets.diff().argsort(stable=True)}
     own = lambda: bin_rows(data.offsets, giants, data.config.thresholds)  # noqa: E731
-    return OpCalls(data.rows, data.events, 2 * (data.rows + 1) * _ID + data.rows * 4, own, peers)
+    return OpCalls(2 * (data.rows + 1) * _ID + data.rows * 4, own, peers)
 
 
 def _pool_bytes(data: RaggedData) -> int:
@@ -225,16 +234,17 @@ def _pool_bytes(data: RaggedData) -> int:
     return (data.events + data.rows) * data.dim * _FLOAT + (data.rows + 1) * _ID
 
 
-OP_CALLS: dict[str, Callable[[Lab, Law], OpCalls]] = {
-    "embedding_pool": _embeddings,
-    "attention_pool": _attention,
-    "attention_pool_backward": _attention_backward,
-    "segment_sum": _sums,
-    "jagged_to_padded": _padding,
-    "padded_to_jagged": _unpadding,
-    "segment_max": _maxima,
-    "segment_sum_backward": _spreads,
-    "segment_max_backward": _maxima_backward,
-    "embedding_pool_table_grad": _embeddings_backward,
-    "bin_rows": _bins,
+#: By name. Pooling embeddings needs ids alone, 8 B an event where values have 4 D; sorting them needs several of those.
+OPS: dict[str, Op] = {
+    "embedding_pool": Op(_embeddings, copies=0.2),
+    "attention_pool": Op(_attention),
+    "attention_pool_backward": Op(_attention_backward, copies=2),
+    "segment_sum": Op(_sums),
+    "jagged_to_padded": Op(_padding, rectangles=1),
+    "padded_to_jagged": Op(_unpadding, copies=2, rectangles=1),
+    "segment_max": Op(_maxima),
+    "segment_sum_backward": Op(_spreads),
+    "segment_max_backward": Op(_maxima_backward, copies=2),
+    "embedding_pool_table_grad": Op(_embeddings_backward, copies=0.5),
+    "bin_rows": Op(_bins, copies=0.1, is_like_peers=False),
 }
