@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "published.h"
 #include "reports.h"
 
 namespace host {
@@ -89,7 +90,7 @@ void poison_shared(unsigned char value) {
     if (r.shared) std::memset(reinterpret_cast<void*>(r.low), value, r.high - r.low);
 }
 
-void fence() { fence_block(); }
+void fence() { fence_thread(); }
 
 void check_access(std::uint64_t address, std::uint32_t bytes, bool write, bool atomic, std::uint64_t pc) {
   machine.last_pc = pc;

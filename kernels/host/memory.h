@@ -11,8 +11,8 @@ namespace host {
 
 // Who touched one cell (4 bytes, or fewer where a kernel uses smaller elements). Blocks count from 1; 0: nobody yet.
 struct Cell {
-  std::uint32_t write_block, write_epoch, write_tick, write_pc;
-  std::uint32_t read_block, read_epoch, read_tick, read_pc;
+  std::uint32_t write_block, write_epoch, write_tick, write_fences, write_pc;
+  std::uint32_t read_block, read_epoch, read_tick, read_fences, read_pc;
   std::uint32_t read_lanes, read_warps;  // lanes of the last warp that read; all warps that did
   std::uint16_t write_thread, read_thread;
   bool write_atomic, read_blocks;  // read_blocks: several blocks read
@@ -46,7 +46,5 @@ void fence();
 void check_access(std::uint64_t address, std::uint32_t bytes, bool write, bool atomic, std::uint64_t pc);
 // races.cpp
 void check_order(Region& region, const Event& event);
-void fence_block();
-void acquire_release(std::uint64_t address);
 
 }  // namespace host

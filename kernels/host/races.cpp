@@ -1,28 +1,16 @@
 // Races and uninitialised shared memory: is this access ordered after the earlier ones to the same cell?
 //
 // Two accesses of one block are ordered by a block barrier between them, two of one warp by a __syncwarp that both
-// lanes join. Blocks are ordered by nothing but a fence and an atomic: a block that fences what it wrote and then
-// updates a cell atomically is ordered before each block that updates that cell later (the "last block" pattern).
+// lanes join. Blocks are ordered by nothing but fences and atomics, see published.cpp.
 // Shuffles order no memory (CUDA C++ Programming Guide, "Warp Shuffle Functions").
-#include <set>
-#include <unordered_map>
+#include <algorithm>
 
 #include "memory.h"
+#include "published.h"
 #include "reports.h"
 
 namespace host {
 namespace {
-
-std::unordered_map<std::uint64_t, std::set<std::uint32_t>> released;  // by address of the atomic
-std::unordered_map<std::uint32_t, std::set<std::uint32_t>> acquired;  // by block
-std::uint32_t fenced_block = 0;                                      // block whose global writes are all fenced
-
-std::uint32_t block_id() { return static_cast<std::uint32_t>(machine.block_number) + 1; }
-
-bool knows_block(std::uint32_t other) {
-  const auto mine = acquired.find(block_id());
-  return mine != acquired.end() && mine->second.count(other);
-}
 
 // Of this block and epoch: is what `lane` of my warp did at `tick` visible to me?
 bool knows_lane(const Thread& me, int lane, std::uint32_t tick) {
@@ -30,15 +18,33 @@ bool knows_lane(const Thread& me, int lane, std::uint32_t tick) {
 }
 
 bool after_write(const Cell& cell, const Thread& me) {
-  if (cell.write_block != block_id()) return knows_block(cell.write_block);
-  if (cell.write_thread == me.number || cell.write_epoch != machine.epoch) return true;
   const int other = cell.write_thread;
-  return other / warp_lanes == warp_of(me) && knows_lane(me, other % warp_lanes, cell.write_tick);
+  if (cell.write_block == block_id()) {
+    if (other == me.number || cell.write_epoch != machine.epoch) return true;
+    if (other / warp_lanes == warp_of(me) && knows_lane(me, other % warp_lanes, cell.write_tick)) return true;
+  }
+  return published({cell.write_block, cell.write_epoch, cell.write_tick, cell.write_fences, other}, me);
+}
+
+// All the lanes that read last are published to me; several warps can be only by a barrier of their block.
+bool reads_published(const Cell& cell, const Thread& me) {
+  const Access last{cell.read_block, cell.read_epoch, cell.read_tick, cell.read_fences, cell.read_thread};
+  if (cell.read_warps & (cell.read_warps - 1)) {
+    Access any = last;
+    any.thread = all_threads;
+    return published(any, me);
+  }
+  for (unsigned rest = cell.read_lanes; rest; rest &= rest - 1) {
+    Access one = last;
+    one.thread = last.thread / warp_lanes * warp_lanes + __builtin_ctz(rest);
+    if (!published(one, me)) return false;
+  }
+  return true;
 }
 
 bool after_reads(const Cell& cell, const Thread& me) {
   if (cell.read_blocks) return false;
-  if (cell.read_block != block_id()) return knows_block(cell.read_block);
+  if (cell.read_block != block_id()) return reads_published(cell, me);
   if (cell.read_epoch != machine.epoch) return true;
   if (cell.read_warps != 1u << warp_of(me)) return false;
   for (unsigned rest = cell.read_lanes; rest; rest &= rest - 1) {
@@ -62,6 +68,7 @@ void note_read(Cell& cell, const Thread& me, bool shared, std::uint32_t pc) {
   cell.read_block = block_id();
   cell.read_epoch = machine.epoch;
   cell.read_tick = tick;
+  cell.read_fences = fresh ? fences_of(me) : std::max(cell.read_fences, fences_of(me));
   cell.read_thread = static_cast<std::uint16_t>(me.number);
   cell.read_pc = pc;
 }
@@ -70,6 +77,7 @@ void note_write(Cell& cell, const Thread& me, bool atomic, std::uint32_t pc) {
   cell.write_block = block_id();
   cell.write_epoch = machine.epoch;
   cell.write_tick = warp_around(me).tick;
+  cell.write_fences = fences_of(me);
   cell.write_thread = static_cast<std::uint16_t>(me.number);
   cell.write_atomic = atomic;
   cell.write_pc = pc;
@@ -107,19 +115,7 @@ void check_cell(Region& region, Cell& cell, const Event& event) {
 
 }  // namespace
 
-void fence_block() { fenced_block = block_id(); }
-
-void acquire_release(std::uint64_t address) {
-  std::set<std::uint32_t>& before = released[address];
-  std::set<std::uint32_t>& mine = acquired[block_id()];
-  mine.insert(before.begin(), before.end());
-  if (fenced_block != block_id()) return;
-  before.insert(block_id());
-  before.insert(mine.begin(), mine.end());
-}
-
 void check_order(Region& region, const Event& event) {
-  if (event.write && !event.atomic && !region.shared && fenced_block == block_id()) fenced_block = 0;
   const std::uint64_t offset = event.address - region.low;
   std::uint64_t granule = region.shadow.granule();
   while (granule > 1 && (offset % granule || event.bytes % granule)) granule /= 2;

@@ -14,7 +14,17 @@ from labkit.gpu.host.toolchain import Mode
 HERE = Path(__file__).parent
 
 #: Name expressions of the templates in programs.cu.
-TEMPLATES = ("last_block_sums<true>", "last_block_sums<false>", "shared_into_the_next<32>")
+TEMPLATES = (
+    "last_block_sums<true>",
+    "last_block_sums<false>",
+    "last_block_adds<true, true, false>",
+    "last_block_adds<false, true, true>",
+    "last_block_adds<true, true, true>",
+    "last_block_adds<true, false, false>",
+    "last_block_adds<true, false, true>",
+    "last_block_adds<false, true, false>",
+    "shared_into_the_next<32>",
+)
 
 
 def kernel_names(path: Path) -> tuple[str, ...]:

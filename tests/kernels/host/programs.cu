@@ -84,6 +84,33 @@ __global__ void last_block_sums(float* out, float* parts, unsigned* arrived) {
   for (unsigned i = 0; i < gridDim.x; ++i) sum += parts[i];
   out[0] = sum;
 }
+// Every thread writes; then the first one of the block takes the ticket. The barrier between the two is what counts.
+template <bool FENCE, bool BARRIER, bool FENCE_AGAIN>
+__global__ void last_block_adds(float* out, float* parts, unsigned* arrived) {
+  __shared__ bool last;
+  parts[blockIdx.x * blockDim.x + threadIdx.x] = 1.0f;
+  if (FENCE) __threadfence();
+  if (BARRIER) __syncthreads();
+  if (threadIdx.x == 0) {
+    if (FENCE_AGAIN) __threadfence();
+    last = atomicAdd(arrived, 1u) == gridDim.x - 1;
+  }
+  __syncthreads();
+  if (!last) return;
+  float sum = 0;
+  for (unsigned i = 0; i < gridDim.x * blockDim.x; ++i) sum += parts[i];
+  out[threadIdx.x] = sum;
+}
+// Each thread takes a ticket of its own.
+extern "C" __global__ void last_thread_adds(float* out, float* parts, unsigned* arrived) {
+  const unsigned threads = gridDim.x * blockDim.x;
+  parts[blockIdx.x * blockDim.x + threadIdx.x] = 1.0f;
+  __threadfence();
+  if (atomicAdd(arrived, 1u) != threads - 1) return;
+  float sum = 0;
+  for (unsigned i = 0; i < threads; ++i) sum += parts[i];
+  out[0] = sum;
+}
 
 // --- bounds and alignment
 extern "C" __global__ void reads_one_beyond(float* out, const float* in, int n) {

@@ -108,6 +108,48 @@ def test_without_the_fence_the_last_block_races(program: Program) -> None:
     assert run.reports[0].line == line_of(SOURCE, "last_block_sums", "sum += parts[i]")
 
 
+def last_block(program: Program, kernel: str, order: Order) -> tuple[HostRun, np.ndarray]:
+    out, parts, arrived = np.zeros(64, np.float32), poisoned(5 * 64, np.float32), np.zeros(1, np.uint32)
+    return program.launch(kernel, (5,), (64,), (out, parts, arrived), order=order, seed=3), out
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        "last_block_adds<true, true, false>",  # each fences what it wrote, a barrier, the ticket
+        "last_block_adds<false, true, true>",  # a barrier, then the thread of the ticket fences for all
+        "last_block_adds<true, true, true>",
+    ],
+)
+def test_a_barrier_before_the_ticket_publishes_the_whole_block(program: Program, kernel: str, order: Order) -> None:
+    run, out = last_block(program, kernel, order)
+    assert run.reports == ()
+    np.testing.assert_array_equal(out, np.full(64, 320.0))
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        "last_block_adds<true, false, false>",  # no barrier: the others may not have written yet
+        "last_block_adds<true, false, true>",
+        "last_block_adds<false, true, false>",  # no fence
+    ],
+)
+def test_a_ticket_that_does_not_wait_for_the_block_is_a_race(program: Program, kernel: str, order: Order) -> None:
+    run, _ = last_block(program, kernel, order)
+    assert {report.kind for report in run.reports} == {ReportKind.RACE}
+    assert {report.line for report in run.reports} == {line_of(SOURCE, "last_block_adds", "sum += parts[i]")}
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_a_ticket_of_each_thread_publishes_what_the_thread_wrote(program: Program, order: Order) -> None:
+    run, out = last_block(program, "last_thread_adds", order)
+    assert run.reports == ()
+    assert out[0] == 320.0
+
+
 # --- bounds and alignment
 
 
