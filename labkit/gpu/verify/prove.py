@@ -110,13 +110,12 @@ def prove(
                 stage.result()
         resources = {f"sm_{arch}": stage.result() for arch, stage in compiled.items()}
         counts = () if counted is None else counted.result()
-    reports = stages.findings.all
     return Proof(
         op=op,
         file=where.name,
         kernels=KERNELS[op].name_expressions,
         equal=_equal(stages),
-        reports=reports,
+        reports=stages.findings.all,
         counts=counts,
         resources={arch: found for arch, found in resources.items() if found},
         trials=len(trials(op)),
