@@ -114,7 +114,7 @@ def modelled(scored: WhatIf, histogram: LengthHistogram, choice: ModelChoice) ->
     if (too_long := _too_long(choice.model, scored, histogram, mix)) is not None:
         return Modelled.nothing(too_long)
     on_any = launched(cost, mix, is_graph=is_graph)
-    figures = _launched_figures(on_any, choice, mix.how, is_graph=is_graph)
+    figures = _launched_figures(on_any, choice, mix.how, is_graph=is_graph, largest=_largest(scored))
     if choice.gpu is None:
         return Modelled(figures | _none(NEEDS_A_GPU), None, NEEDS_A_GPU)
     on_gpu = timed(
@@ -166,10 +166,22 @@ def _widest(mix: BatchMix) -> int:
     return int(max(shapes.width.max(initial=0) for shapes in (mix.shapes, mix.largest)))
 
 
-def _launched_figures(found: Launched, choice: ModelChoice, how: str, *, is_graph: bool) -> dict[str, Figure]:
+def _largest(scored: WhatIf) -> str:
+    """What the peak is a peak of, and whether such a batch occurs."""
+    bound = scored.reason.get("largest_batch_slots")
+    return "the largest batch" if bound is None else f"the largest batch that there can be ({bound})"
+
+
+def _launched_figures(
+    found: Launched, choice: ModelChoice, how: str, *, is_graph: bool, largest: str
+) -> dict[str, Figure]:
     kernels = f"{choice.title}: kernels of PyTorch's CUDA backend, counted by op in its source, not profiled; {how}"
     launches = f"one graph replay a batch; {how}" if is_graph else f"one a kernel; {kernels}"
-    memory = "tensors of a step on the largest batch, in blocks of 512 B; without scratch memory and CUDA context"
+    memory = f"tensors of a step on {largest}, in blocks of 512 B; without scratch memory and CUDA context"
+    if is_graph:
+        memory += (
+            ", the inputs that the graph of each shape keeps, and what the pool of the graphs holds beyond one step"
+        )
     if choice.gpu is not None and found.peak_bytes > choice.gpu.memory_bytes:
         memory += f"; above the {format_bytes(choice.gpu.memory_bytes)} of {choice.gpu.name}"
     return {

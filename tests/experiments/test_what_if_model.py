@@ -72,6 +72,22 @@ def test_where_the_host_takes_longer_fewer_bytes_change_nothing_and_the_bound_is
     assert {each.bound_share for each in found} == {1.0}
 
 
+@pytest.mark.parametrize("strategy", [s for s in Strategy if s is not Strategy.RNN_PACKED])
+def test_the_peak_says_what_is_not_in_it(strategy: Strategy) -> None:
+    reason = of(strategy, ModelChoice(Model.DIN)).figures["peak_bytes"].reason or ""
+    assert ("the inputs that the graph of each shape keeps" in reason) == (strategy is Strategy.BUCKET_GRAPH)
+    assert ("the pool of the graphs" in reason) == (strategy is Strategy.BUCKET_GRAPH)
+
+
+def test_a_peak_of_a_batch_that_need_not_occur_is_called_an_upper_bound() -> None:
+    packed, padded = (
+        of(strategy, ModelChoice(Model.GRU4REC)).figures["peak_bytes"].reason or ""
+        for strategy in (Strategy.RNN_PACKED, Strategy.PAD_MAX)
+    )
+    assert "upper bound: the longest rows of all in one batch" in packed
+    assert "upper bound" not in padded
+
+
 def test_a_step_of_din_on_an_h100_is_a_plausible_one() -> None:
     # 256 rows of 512 slots: some 1e10 operations and 2e9 bytes, at 3.35e12 bytes a second half a millisecond or more;
     # to start a hundred kernels from Python takes a host one to a few milliseconds
