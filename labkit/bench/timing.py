@@ -144,6 +144,7 @@ def time_steps(
     clock: StepClock,
     warm_up: Iterable[_T] = (),
     seconds: float | None = None,
+    epoch: int | None = None,
     observers: Sequence[Observer] = (),
     on_step: Callable[[int, float], object] | None = None,
     now: Callable[[], float] = time.perf_counter,
@@ -156,6 +157,8 @@ def time_steps(
         clock: times the steps; a fresh one.
         warm_up: batches whose steps come first and are not timed.
         seconds: no step is begun after so long; None: all batches.
+        epoch: batches of an epoch, of which ``batches`` are many in a row: after the first one, another is begun only
+            if it is expected to end within the seconds, and then it is run whole; None: stop anywhere.
         observers: looked at around the run, the wait for a batch and the step.
         on_step: called after each step with the steps done and the seconds since the start.
         now: the wall clock.
@@ -179,7 +182,7 @@ def time_steps(
         passed = now() - start
         if on_step is not None:
             on_step(done, passed)
-        if seconds is not None and passed >= seconds:
+        if seconds is not None and _is_over(done, passed, seconds, epoch):
             exhausted = False
             break
     clock.synchronize()
@@ -189,6 +192,12 @@ def time_steps(
     if not done:
         raise ValueError("there is no batch to time: expected at least one, got none")
     return Timing(clock.seconds(), wall, exhausted)
+
+
+def _is_over(done: int, passed: float, seconds: float, epoch: int | None) -> bool:
+    if epoch is None or done < epoch:
+        return passed >= seconds
+    return done % epoch == 0 and passed * (done + epoch) / done > seconds
 
 
 def _waited(batches: Iterable[_T], observers: Sequence[Observer]) -> Iterator[_T]:

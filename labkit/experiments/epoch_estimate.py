@@ -20,6 +20,7 @@ from labkit.units import format_share
 MOST_KINDS = 16
 #: Share of the slots of an epoch that must be of kinds that were timed.
 LEAST_SEEN = 0.9
+WHOLE = "a whole epoch was timed: nothing is estimated"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +109,7 @@ def epoch_estimate(
         wall_s: what all of them took together.
     """
     if timed.size == len(plan):
-        return EpochEstimate(wall_s, None, None, "a whole epoch was timed: nothing is estimated")
+        return EpochEstimate(wall_s, None, None, WHOLE)
     kinds = kinds_of(plan)
     counts = np.bincount(kinds)
     slots = _slots_of(plan, kinds)
@@ -130,6 +131,56 @@ def epoch_estimate(
     left = counts * (counts - seen) * spread**2 / np.maximum(seen, 1)
     error = factor * math.sqrt(float(left.sum()) + unseen**2)
     return EpochEstimate(seconds, error, reason, "standard error of choosing some batches, by the spread in each shape")
+
+
+def whole_epochs(sums_s: NDArray[np.float64], factor: float) -> EpochEstimate:
+    """The time of an epoch from whole ones: their mean.
+
+    Args:
+        sums_s: (E,) steps of each epoch together, E >= 1.
+        factor: wall time over the sum of the steps.
+    """
+    n, seconds = sums_s.size, factor * float(sums_s.mean())
+    if n == 1:
+        return EpochEstimate(seconds, None, None, WHOLE)
+    error = factor * float(sums_s.std(ddof=1)) / math.sqrt(n)
+    reason = f"mean of {n} whole epochs, the same batches in a new order each time"
+    return EpochEstimate(seconds, error, reason, f"standard error of the mean of {n} epochs")
+
+
+def estimate_of(
+    plan: EpochPlan,
+    order: NDArray[np.int64],
+    step_s: NDArray[np.float64],
+    wall_s: float,
+    is_slow: NDArray[np.bool_] | None = None,
+) -> EpochEstimate:
+    """The time of an epoch from the steps of a part of it, a whole one or several, without those that do not count.
+
+    Whole epochs in which every step counts are averaged; where there is none, those steps of the first one that count
+    stand for the others.
+
+    Args:
+        plan: the epoch.
+        order: (B,) numbers of the batches in the order of the first epoch.
+        step_s: (n,) what the steps took; n is at most B, or a multiple of it.
+        wall_s: what all of them took together.
+        is_slow: (n,) steps that do not count, as something was compiled in them: their time is taken off ``wall_s``.
+    """
+    counts = np.ones(step_s.size, dtype=np.bool_) if is_slow is None else ~is_slow
+    if not (steps := float(step_s[counts].sum())):
+        why = "something was compiled in every step that was timed: give more seconds"
+        return EpochEstimate(None, None, why, why)
+    left = wall_s - float(step_s[~counts].sum())
+    clean = np.empty(0)
+    if step_s.size % len(plan) == 0:
+        by_epoch = step_s.reshape(-1, len(plan))
+        clean = by_epoch[counts.reshape(by_epoch.shape).all(axis=1)].sum(axis=1)
+    if clean.size:
+        return whole_epochs(clean, left / steps)
+    first = counts[: len(plan)]
+    own = step_s[: len(plan)][first]
+    return epoch_estimate(plan, order[: first.size][first], own, left / steps * float(own.sum()))
 
 
 def _unseen(

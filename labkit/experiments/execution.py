@@ -30,7 +30,7 @@ class Execution:
     """How a strategy is run.
 
     Attributes:
-        seconds: no step is begun after so long; at least one step is timed.
+        seconds: no step is begun after so long; at least one step is timed. Short epochs are repeated, each whole.
         epoch: measure a whole epoch, however long it takes.
         train: forward, backward and optimizer; False: forward alone, in inference mode.
         warm_up: steps that come before, the largest batch of the epoch first.

@@ -133,8 +133,9 @@ def measure(
             most 20 000 sequences, the longest among them), or real events: field name -> ``Jagged`` or array.
         policy: the strategy and its settings.
         device: ``cpu``, ``cuda`` or ``cuda:N``.
-        seconds: no step is begun after so long; a whole epoch is measured where it fits. Of a part of one, batches of
-            every shape are timed in proportion, and ``epoch_error_s`` is the standard error of what that comes to.
+        seconds: no step is begun after so long; as many whole epochs are measured as fit, the same batches in a new
+            order each time. Where not even one fits, batches of every shape are timed in proportion. ``epoch_error_s``
+            is the standard error of what either comes to.
         epoch: measure a whole epoch, however long it takes.
         train: forward, backward and SGD; False: forward alone.
         warm_up: steps before the timed ones, the largest batch first.

@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from labkit.bench.timing import Timing, clock_of, time_steps
 from labkit.errors import CompileError, PolicyError
 from labkit.experiments.batch_facts import shape_text
 from labkit.experiments.close_look import CloseLook
-from labkit.experiments.epoch_estimate import EpochEstimate, epoch_estimate, timed_order
+from labkit.experiments.epoch_estimate import EpochEstimate, estimate_of, timed_order
 from labkit.experiments.execution import Execution
 from labkit.experiments.float32 import full_float32
 from labkit.experiments.graphed_step import (
@@ -90,6 +91,7 @@ class StrategyRun:
         self._graphs = None if backend is None else graphed(self._step, backend)
         self._do: Callable[[Any], object] = self._step if self._graphs is None else self._graphs
         self._copied = Copied()
+        self._compiling: list[bool] = []  # of each timed step, whether something was compiled in it
         if not len(self.plan):
             raise PolicyError(f"{self.policy.strategy} makes no batch of these {len(self.data)} sequences.")
         whole = self.execution.epoch
@@ -141,12 +143,14 @@ class StrategyRun:
                 "torch.compile compiled nothing, every step would run eagerly: measure without --compile."
             )
         compiled, before = self._step.graphs_compiled, graph_counts(self._graphs)
+        self._compiling.clear()
         wait = LoaderWait()
         timing = time_steps(
             self._counted_step,
             self._loader(),
             clock=clock_of(self.device),
             seconds=None if self.execution.epoch else self.execution.seconds,
+            epoch=len(self.plan),
             observers=(wait, self._copied, *self.observers),
             on_step=on_step,
         )
@@ -174,8 +178,10 @@ class StrategyRun:
         return batch.padded() if isinstance(batch, UnpaddedBatch) else batch
 
     def _counted_step(self, batch: Any) -> None:
+        before = self._step.graphs_compiled
         with nvtx_range(str(self.policy.strategy), "step"):
             self._do(self._placed(batch))
+        self._compiling.append(self._step.graphs_compiled > before)
 
     def _warm_up(self, chosen: Representatives, done: int) -> None:
         """The largest batch first, so that memory runs out now or never; one of each width; the first of the epoch.
@@ -203,17 +209,27 @@ class StrategyRun:
             workers = {"num_workers": execution.workers, "prefetch_factor": execution.prefetch}
         loader: DataLoader[Any] = DataLoader(
             self._dataset,
-            batch_sampler=_InOrder(self.plan, self._order),
+            batch_sampler=_InOrder(self.plan, self._orders()),
             collate_fn=self._collate,
             pin_memory=on_gpu if execution.pin_memory is None else execution.pin_memory and on_gpu,
             **workers,
         )
         return _closed(iter(loader))  # workers are started now, before the clock
 
+    def _orders(self) -> Iterator[NDArray[np.int64]]:
+        """The order of each epoch: one if that is asked for, else without end, a new one each time."""
+        yield self._order
+        for epoch in count(1) if not self.execution.epoch else ():
+            yield np.random.default_rng((self.execution.seed, 5, epoch)).permutation(self._order)
+
     # -- figures ------------------------------------------------------------------------------------------------
 
     def _estimated(self, timing: Timing) -> EpochEstimate:
-        return epoch_estimate(self.plan, self._order[: timing.n], timing.step_s, timing.wall_s)
+        return estimate_of(self.plan, self._order, timing.step_s, timing.wall_s, self._slow(timing))
+
+    def _slow(self, timing: Timing) -> NDArray[np.bool_]:
+        """(n,) steps in which something was compiled."""
+        return np.array(self._compiling or [False] * timing.n, dtype=np.bool_)
 
     @property
     def _stand_in(self) -> str:
@@ -224,14 +240,18 @@ class StrategyRun:
 
     def _timing_figures(self, timing: Timing, whole: EpochEstimate) -> dict[str, Figure]:
         """Time and throughput: real events, never slots."""
-        measured, spread = Origin.MEASURED, timing.spread_s
+        slow = self._slow(timing)
+        kept = replace(timing, step_s=timing.step_s[~slow])
+        measured, spread = Origin.MEASURED, kept.spread_s
+        compiling = f"; {slow.sum()} more in which something was compiled do not count" if slow.any() else ""
+        steps = f"of the steps timed, without the wait for a batch{self._stand_in}"
         return {
             **self._epoch_figures(whole),
-            "n": Figure(timing.n, "1", measured, f"steps timed after warm-up, {self.execution.mode}"),
-            "median_s": Figure(
-                timing.median_s, "s", measured, f"of the steps timed, without the wait for a batch{self._stand_in}"
-            ),
-            "spread_s": Figure(None, "s", None, "a single step has no spread")
+            "n": Figure(kept.n, "1", measured, f"steps timed after warm-up, {self.execution.mode}{compiling}"),
+            "median_s": Figure(kept.median_s, "s", measured, steps)
+            if kept.n
+            else Figure(None, "s", None, "something was compiled in every step that was timed"),
+            "spread_s": Figure(None, "s", None, "a single step has no spread" if kept.n else "there is no step")
             if spread is None
             else Figure(spread, "s", measured, "distance of the quartiles of the steps"),
         }
@@ -252,15 +272,18 @@ class StrategyRun:
 
     def _of_the_epoch(self, figures: dict[str, Figure], timing: Timing, whole: EpochEstimate) -> dict[str, Figure]:
         """Sums over the run brought to a whole epoch: bytes by its slots, joules by its time; the rest as it is."""
-        if timing.n == len(self.plan):
+        epochs, rest = divmod(timing.n, len(self.plan))
+        if epochs == 1 and not rest:
             return figures
-        done = int(self.plan.batch_slots[self._order[: timing.n]].sum())
+        done = epochs * self.plan.slots + int(self.plan.batch_slots[self._order[:rest]].sum())
+        how_many = f"{timing.n} of {len(self.plan)} batches" if rest else f"{epochs} epochs"
+        what = "extrapolated" if rest else "brought to one epoch"
         scales = {
             "copied_bytes": (self.plan.slots / done if done else None, "by slots"),
             "energy_j": (whole.seconds / timing.wall_s if whole.seconds is not None else None, "by time"),
         }
         return figures | {
-            name: _scaled(figures[name], scale, f"extrapolated {how} from {timing.n} of {len(self.plan)} batches")
+            name: _scaled(figures[name], scale, f"{what} {how} from {how_many}")
             for name, (scale, how) in scales.items()
             if name in figures and figures[name].value is not None
         }
@@ -269,7 +292,7 @@ class StrategyRun:
         if not self.execution.compile:
             return {"recompiles": Figure(None, "1", None, "torch.compile was not asked for")}
         total = self._step.graphs_compiled
-        why = f"graphs compiled while the steps were timed; {before} before, dynamic shapes"
+        why = f"graphs compiled while the steps were timed, whose steps do not count; {before} before, dynamic shapes"
         return {"recompiles": Figure(total - before, "1", Origin.MEASURED, why)}
 
 
@@ -281,16 +304,13 @@ def _scaled(figure: Figure, scale: float | None, note: str) -> Figure:
 
 
 class _InOrder(Sampler[list[int]]):
-    """Batches of a plan in another order, as the ``batch_sampler`` of a loader."""
+    """Batches of a plan in the orders given, one epoch after the other, as the ``batch_sampler`` of a loader."""
 
-    def __init__(self, plan: EpochPlan, order: NDArray[np.int64]) -> None:
-        self._plan, self._order = plan, order
+    def __init__(self, plan: EpochPlan, orders: Iterable[NDArray[np.int64]]) -> None:
+        self._plan, self._orders = plan, orders
 
     def __iter__(self) -> Iterator[list[int]]:
-        return (batch_indices(self._plan, number) for number in self._order.tolist())
-
-    def __len__(self) -> int:
-        return self._order.size
+        return (batch_indices(self._plan, number) for order in self._orders for number in order.tolist())
 
 
 def _closed(batches: Any) -> Iterator[Any]:

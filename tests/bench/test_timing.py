@@ -52,6 +52,19 @@ def test_no_step_is_begun_after_the_time_and_one_is_always_done(seconds: float, 
     assert timing.exhausted is (done == 3 and seconds == 100)
 
 
+@pytest.mark.parametrize(
+    ("seconds", "done"),
+    # epochs of 3 steps of a second: a part, one, one because the second would end too late, two, three
+    [(2, 2), (3, 3), (5.9, 3), (6, 6), (9, 9), (10, 9)],
+)
+def test_after_the_first_epoch_only_whole_ones_that_end_in_time_are_run(seconds: float, done: int) -> None:
+    assert run(HandTurned(), [1] * 100, seconds=seconds, epoch=3).n == done
+
+
+def test_an_epoch_that_was_begun_is_ended_however_long_it_takes() -> None:
+    assert run(HandTurned(), [1, 1, 1, 50, 1, 1, 1], seconds=6, epoch=3).n == 6
+
+
 def test_a_single_step_has_no_spread() -> None:
     assert run(HandTurned(), [1]).spread_s is None
 
