@@ -53,6 +53,7 @@ struct Machine {
   uint3 grid{1, 1, 1}, size{1, 1, 1};
   Order order = Order::forward;
   std::uint64_t random = 1;
+  std::uint64_t first_block = 0;  // those before it are left out
   std::size_t shared_bytes = 0;
   // the block that runs
   uint3 block{};

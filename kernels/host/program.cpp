@@ -35,6 +35,11 @@ struct Buffer {
 };
 
 std::vector<Buffer> buffers;
+struct Kept {
+  int file;
+  std::uint64_t address, bytes;
+};
+std::vector<Kept> kept;  // __device__ variables whose values go from launch to launch
 std::vector<std::vector<unsigned char>> values;  // of the arguments, in order
 unsigned char signal_stack[64 << 10];
 
@@ -97,6 +102,8 @@ void read_line(const std::string& line) {
   } else if (key == "seed") {
     words >> m.random;
     m.random = m.random * 2654435761u + 88172645463325252ull;
+  } else if (key == "first_block") {
+    words >> m.first_block;
   } else if (key == "grid") {
     words >> m.grid.x >> m.grid.y >> m.grid.z;
   } else if (key == "block") {
@@ -113,6 +120,13 @@ void read_line(const std::string& line) {
     words >> std::hex >> address >> std::dec >> bytes >> shared >> writable;
     std::getline(words >> std::ws, text);
     add_region(address, bytes, shared, writable, text);
+  } else if (key == "keep") {
+    Kept one{};
+    bool filled = false;
+    words >> one.file >> filled >> std::hex >> one.address >> std::dec >> one.bytes;
+    void* const place = reinterpret_cast<void*>(one.address);
+    if (filled && pread(one.file, place, one.bytes, 0) != static_cast<ssize_t>(one.bytes)) fail("a kept variable");
+    kept.push_back(one);
   } else if (key == "buffer") {
     int file = 0;
     std::size_t bytes = 0;
@@ -139,6 +153,9 @@ void run_job() {
   for (auto& value : values) pointers.push_back(value.data());
   m.arguments = pointers.data();
   run_grid();
+  for (const Kept& one : kept)
+    if (pwrite(one.file, reinterpret_cast<void*>(one.address), one.bytes, 0) != static_cast<ssize_t>(one.bytes))
+      fail("a kept variable");
   for (const Buffer& buffer : buffers)
     if (!canary_lives(buffer))
       report({"out_of_bounds", 0, 0, "bytes just behind " + buffer.name + " were overwritten"});

@@ -112,8 +112,8 @@ void run_grid() {
     m.threads[i].number = static_cast<int>(i);
     m.threads[i].fiber.stack = stacks + i * stack_bytes;
   }
-  std::vector<std::uint64_t> blocks(static_cast<std::uint64_t>(m.grid.x) * m.grid.y * m.grid.z);
-  std::iota(blocks.begin(), blocks.end(), 0);
+  std::vector<std::uint64_t> blocks(static_cast<std::uint64_t>(m.grid.x) * m.grid.y * m.grid.z - m.first_block);
+  std::iota(blocks.begin(), blocks.end(), m.first_block);
   if (m.order == Order::reverse) std::reverse(blocks.begin(), blocks.end());
   if (m.order == Order::random)
     for (std::size_t i = blocks.size(); i > 1; --i) std::swap(blocks[i - 1], blocks[m.draw() % i]);

@@ -75,6 +75,7 @@ class Program:
         seed: int = 0,
         timeout_s: float = 60.0,
         first_block: int = 0,
+        kept: dict[str, bytes] | None = None,
     ) -> HostRun:
         """Runs the kernel once and writes its results back into the arrays that it may write.
 
@@ -89,6 +90,8 @@ class Program:
             seed: of the random order.
             timeout_s: after that the program is ended, and the run reports it.
             first_block: the blocks before it are left out, of a grid that would take too long.
+            kept: values of the source's ``__device__`` variables, read before the launch and written after it, as a
+                module keeps them; empty at first. None: each launch starts as the source says.
 
         Raises:
             KernelArgumentError: an argument is not what the kernel's parameter says.
@@ -118,13 +121,34 @@ class Program:
             "block " + " ".join(map(str, _three(block))),
             *(f"variable {v.address:x} {v.bytes} {int(v.shared)} {int(v.writable)} {v.name}" for v in variables),
         ]
-        return self._run(job, parameters, arguments, timeout_s)
+        if kept is None:
+            return self._run(job, parameters, arguments, [], timeout_s)
+        own = [entry for entry in variables if _is_kept(entry)]
+        memories = {v.name: SharedMemory(v.bytes) for v in own}
+        try:
+            for v in own:
+                memory = memories[v.name]
+                job.append(f"keep {memory.file} {int(v.name in kept)} {v.address:x} {v.bytes}")
+                if v.name in kept:
+                    memory.array((v.bytes,), np.dtype(np.uint8))[:] = np.frombuffer(kept[v.name], np.uint8)
+            run = self._run(job, parameters, arguments, [memory.file for memory in memories.values()], timeout_s)
+            if run.completed:  # else they were not written
+                kept |= {v.name: memories[v.name].array((v.bytes,), np.dtype(np.uint8)).tobytes() for v in own}
+            return run
+        finally:
+            for memory in memories.values():
+                memory.release()
 
     def _run(
-        self, job: list[str], parameters: Sequence[Parameter], arguments: Sequence[Argument], timeout_s: float
+        self,
+        job: list[str],
+        parameters: Sequence[Parameter],
+        arguments: Sequence[Argument],
+        files: list[int],
+        timeout_s: float,
     ) -> HostRun:
         copies: list[tuple[Argument, Parameter, SharedMemory]] = []
-        files = []
+        files = [*files]
         for place, (parameter, argument) in enumerate(zip(parameters, arguments, strict=True)):
             if argument is None:
                 job.append(f"value {bytes(8).hex()}")
@@ -167,6 +191,11 @@ class Program:
             )
             return HostRun((Report(ReportKind.OUTPUT, None, None, text),), (), completed=False, printed=done.stdout)
         return read_outcome(self.path, self.source_name, written, done, timeout_s)
+
+
+def _is_kept(variable: Variable) -> bool:
+    """A ``__device__`` variable of the file, which a launch may change."""
+    return variable.writable and not variable.shared and variable.kernel is None
 
 
 def _check_sizes(grid: Sequence[int], block: Sequence[int], shared_bytes: int, static_bytes: int) -> None:

@@ -99,7 +99,10 @@ def _window(address: Array) -> tuple[str, Array]:
     if (shared & ~local).all():
         return "shared", address - SHARED_WINDOW
     if shared.any():
-        raise Fault("one instruction with generic addresses of several memory spaces is unknown to the PTX runner")
+        raise Fault(
+            "one instruction with generic addresses of several memory spaces is unknown to the PTX runner",
+            unsupported=True,
+        )
     return "global", address
 
 

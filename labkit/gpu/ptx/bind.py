@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labkit.errors import PtxError
+from labkit.errors import PtxError, PtxUnsupportedError
 from labkit.gpu.ptx import access, collectives, rounding
 from labkit.gpu.ptx.arithmetic import Operation, operation
 from labkit.gpu.ptx.convert import conversion
@@ -26,14 +26,14 @@ def bind(kernel: Kernel) -> list[Step]:
     """The steps of a kernel.
 
     Raises:
-        PtxError: an instruction, a modifier or an operand that the runner does not know.
+        PtxUnsupportedError: an instruction, a modifier or an operand that the runner does not know.
     """
     steps = []
     for index, instruction in enumerate(kernel.code):
         try:
             steps.append(_step(kernel, index, instruction))
         except PtxError as error:
-            raise PtxError(f"{kernel.name}, {instruction.line}, `{instruction}`: {error}") from None
+            raise PtxUnsupportedError(f"{kernel.name}, {instruction.line}, `{instruction}`: {error}") from None
     return steps
 
 

@@ -9,9 +9,11 @@ class Fault(Exception):  # noqa: N818 - the field's word: a memory fault
     Attributes:
         message: what happened.
         lane: index among the lanes that executed the instruction; None where all of them did.
+        unsupported: a GPU would know what to do; the runner does not.
     """
 
-    def __init__(self, message: str, lane: int | None = None) -> None:
+    def __init__(self, message: str, lane: int | None = None, *, unsupported: bool = False) -> None:
         super().__init__(message)
         self.message = message
         self.lane = lane
+        self.unsupported = unsupported

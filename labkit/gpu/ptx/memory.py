@@ -6,7 +6,7 @@ element behind a buffer is seen.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -63,16 +63,21 @@ class Space:
 
 
 class GlobalMemory(Space):
-    """The arguments of a launch that are arrays."""
+    """The arguments of a launch that are arrays, and the variables of the module.
+
+    Attributes:
+        variables: name to address.
+    """
 
     name = "global"
 
-    def __init__(self, arrays: Sequence[tuple[str, Array]]) -> None:
-        self.arrays = list(arrays)
+    def __init__(self, arrays: Sequence[tuple[str, Array]], variables: Mapping[str, Array]) -> None:
+        self.arrays = [*arrays, *variables.items()]
         self.starts, end = [], _ALIGNMENT
         for _, array in self.arrays:
             self.starts.append(end)
             end += -(-array.nbytes // _ALIGNMENT) * _ALIGNMENT + _ALIGNMENT
+        self.variables = dict(zip(variables, self.starts[len(arrays) :], strict=True))
         super().__init__(end)
         self.owner = np.zeros(len(self.bytes), np.uint8)  # 0: guard; i + 1: array i
         for i, (start, (_, array)) in enumerate(zip(self.starts, self.arrays, strict=True)):
@@ -177,7 +182,7 @@ class LocalMemory(Space):
 
 
 def arguments_as_bytes(
-    params: dict[str, tuple[str, int]], args: Sequence[object]
+    params: dict[str, tuple[str, int]], args: Sequence[object], variables: Mapping[str, Array]
 ) -> tuple[dict[str, Array], GlobalMemory]:
     """Lay out arrays in global memory, and write addresses and scalars into the parameters of a kernel.
 
@@ -204,7 +209,7 @@ def arguments_as_bytes(
             raise KernelArgumentError(f"argument {i} overlaps another one; pass the same array object, or copies")
         index_of[i] = len(arrays)
         arrays.append((f"argument {i}", arg))
-    memory = GlobalMemory(arrays)
+    memory = GlobalMemory(arrays, variables)
     block: dict[str, Array] = {}
     for i, (arg, (name, (kind, size))) in enumerate(zip(args, params.items(), strict=True)):
         if i in index_of:

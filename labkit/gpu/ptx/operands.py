@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from labkit.errors import PtxError
+from labkit.gpu.ptx.constants import UNSIGNED, constant
 from labkit.gpu.ptx.opcode import DTYPES
 from labkit.gpu.ptx.parse import Kernel
 from labkit.gpu.ptx.threads import Active, Threads
@@ -18,9 +19,7 @@ Array = NDArray[Any]
 Reader = Callable[[Threads, Active], Array]
 Writer = Callable[[Threads, Active, Array], None]
 
-_UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 _SIGNED = {1: np.int8, 2: np.int16, 4: np.int32, 8: np.int64}
-_INTEGER = re.compile(r"([+-]?)(0[xX][0-9a-fA-F]+|0[bB][01]+|0[0-7]*|[1-9]\d*)U?")
 
 
 def reader(kernel: Kernel, text: str, kind: str) -> Reader:
@@ -42,6 +41,8 @@ def reader(kernel: Kernel, text: str, kind: str) -> Reader:
     if text in kernel.shared or text in kernel.local:
         offset = np.asarray(kernel.shared.get(text, kernel.local.get(text)), dtype)[()]
         return lambda threads, active: offset
+    if text in kernel.variables:
+        return lambda threads, active: np.asarray(threads.launch.memory.variables[text], dtype)[()]
     number = constant(text, dtype)
     return lambda threads, active: number
 
@@ -63,28 +64,9 @@ def _reinterpret(have: Any, want: Any, text: str) -> Callable[[Array], Array]:
     if size == wanted and (have is np.bool_) == (want is np.bool_):
         return lambda value: value.view(want)
     if size > wanted:
-        unsigned, low = _UNSIGNED[size], _UNSIGNED[wanted]
+        unsigned, low = UNSIGNED[size], UNSIGNED[wanted]
         return lambda value: value.view(unsigned).astype(low).view(want)
     raise PtxError(f"register {text} of {size} bytes is read as {wanted} bytes")
-
-
-def constant(text: str, dtype: Any) -> Any:
-    """A number as PTX writes it: ``-4``, ``0x1F``, ``0f3F800000``, ``0d3FF0000000000000``."""
-    if re.fullmatch(r"0[fF][0-9a-fA-F]{8}", text):
-        return np.uint32(int(text[2:], 16)).view(np.float32).astype(dtype)
-    if re.fullmatch(r"0[dD][0-9a-fA-F]{16}", text):
-        return np.uint64(int(text[2:], 16)).view(np.float64).astype(dtype)
-    if text == "WARP_SZ":
-        return dtype(32)
-    match = _INTEGER.fullmatch(text)
-    if match is None:
-        raise PtxError(f"operand {text!r} is neither a register nor a number nor an array of this kernel")
-    digits = match[2]
-    base = 8 if re.fullmatch(r"0[0-7]+", digits) else 0
-    value = int(digits, base) * (-1 if match[1] == "-" else 1)
-    if dtype is np.bool_:
-        return np.bool_(value)
-    return np.uint64(value % (1 << 64)).astype(_UNSIGNED[np.dtype(dtype).itemsize]).view(dtype)
 
 
 def writer(kernel: Kernel, text: str, kind: str) -> Writer:
@@ -106,11 +88,11 @@ def writer(kernel: Kernel, text: str, kind: str) -> Writer:
         return lambda threads, active, value: threads.write(text, active, np.asarray(value, have).view(dtype))
     if size < given:
         raise PtxError(f"register {text} of {size} bytes cannot hold a .{kind}")
-    wide = (_SIGNED if np.dtype(have).kind == "i" else _UNSIGNED)[size]
+    wide = (_SIGNED if np.dtype(have).kind == "i" else UNSIGNED)[size]
 
     def write(threads: Threads, active: Active, value: Array) -> None:
         bits = np.asarray(value, have)
-        bits = bits if np.dtype(have).kind in "iu" else bits.view(_UNSIGNED[given])
+        bits = bits if np.dtype(have).kind in "iu" else bits.view(UNSIGNED[given])
         threads.write(text, active, bits.astype(wide).view(dtype))
 
     return write

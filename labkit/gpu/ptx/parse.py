@@ -9,11 +9,15 @@ Source: PTX ISA 9.0, "Syntax" and "Directives".
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import count
+from typing import Any
 
-from labkit.errors import PtxError
+from numpy.typing import NDArray
+
+from labkit.errors import PtxUnsupportedError
+from labkit.gpu.ptx.constants import global_variables
 from labkit.gpu.ptx.opcode import BYTES, Opcode
 
 
@@ -64,6 +68,7 @@ class Kernel:
         shared_bytes: of the static arrays, with their alignment.
         local: name of a local array to its offset.
         local_bytes: of a thread.
+        variables: ``__device__`` variables of its module, by name: one memory for all kernels, kept between launches.
         code: the instructions.
         labels: to the index of the instruction that follows.
         max_threads: of a block, from ``__launch_bounds__``; None where not given.
@@ -77,6 +82,7 @@ class Kernel:
     shared_bytes: int = 0
     local: dict[str, int] = field(default_factory=dict)
     local_bytes: int = 0
+    variables: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     code: list[Instruction] = field(default_factory=list)
     labels: dict[str, int] = field(default_factory=dict)
     max_threads: int | None = None
@@ -117,7 +123,7 @@ def parse(ptx: str) -> dict[str, Kernel]:
     """The kernels of a PTX text by their mangled names.
 
     Raises:
-        PtxError: a statement that is not understood.
+        PtxUnsupportedError: a statement that is not understood.
 
     Cost: about 1 s for 20 000 instructions.
     """
@@ -130,13 +136,17 @@ def parse(ptx: str) -> dict[str, Kernel]:
         outside.append(text[done : match.start()])
         bodies.append((match, text[match.end() : end]))
         done = end
+    outside.append(text[done:])
     module_arrays = [m for m in _ARRAY.finditer("".join(outside)) if m[1] == "shared"]
+    variables = global_variables("".join(outside))
     for match, body in bodies:
         kernel = Kernel(match[1], _params(match[2] or ""))
         if bounds := _MAX_THREADS.search(match[3]):
             kernel.max_threads = int(bounds[1]) * int(bounds[2] or 1) * int(bounds[3] or 1)
         _Body(kernel, files).read(body)
         _place_shared(kernel, module_arrays)
+        names = {name for i in kernel.code for operand in i.operands for name in _NAME.findall(operand)}
+        kernel.variables = {name: memory for name, memory in variables.items() if name in names}
         kernels[kernel.name] = kernel
     return kernels
 
@@ -148,7 +158,9 @@ def _closing(text: str, start: int) -> int:
         depth += 1 if match[0] == "{" else -1
         if depth == 0:
             return match.start()
-    raise PtxError("the PTX ends inside a kernel: expected a closing brace, got the end of the text; is it cut off?")
+    raise PtxUnsupportedError(
+        "the PTX ends inside a kernel: expected a closing brace, got the end of the text; is it cut off?"
+    )
 
 
 def _params(text: str) -> dict[str, tuple[str, int]]:
@@ -227,7 +239,7 @@ class _Body:
             opcode = Opcode.of(match["opcode"])
             self.kernel.code.append(Instruction(opcode, operands, guard, match["not"] == "!", self.line))
         else:
-            raise PtxError(f"{self.kernel.name}: {self.line}: not understood as PTX: {text[:80]!r}")
+            raise PtxUnsupportedError(f"{self.kernel.name}: {self.line}: not understood as PTX: {text[:80]!r}")
 
     def declare(self, kind: str, names: str) -> None:
         for name in (n.strip() for n in names.split(",")):
@@ -246,7 +258,7 @@ def _pieces(body: str) -> Iterator[tuple[str, str]]:
     while at < len(body):
         match = _NEXT.match(body, at)
         if match is None or match.lastgroup is None:
-            raise PtxError(f"not understood as PTX: {body[at : at + 80].strip()!r}")
+            raise PtxUnsupportedError(f"not understood as PTX: {body[at : at + 80].strip()!r}")
         if match.lastgroup == "open":
             yield "open", body[match.end() : _closing(body, match.end())]
         else:

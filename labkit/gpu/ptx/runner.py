@@ -41,7 +41,8 @@ def run(
 
     Raises:
         PtxError: what a GPU would not survive or leave undefined (out of bounds, misaligned, uninitialised, deadlock,
-            a bad mask), or an instruction that is not known; the arrays are then as they were.
+            a bad mask); the arrays are then as they were.
+        PtxUnsupportedError: an instruction or operand that the runner does not know; nothing ran.
         KernelArgumentError: arguments that do not fit the parameters.
         KernelLaunchError: a grid or block that no device would take.
 
@@ -53,7 +54,7 @@ def run(
         raise KernelLaunchError(
             f"a block of {kernel.name} has at most {kernel.max_threads or 1024} threads, got {count}"
         )
-    params, memory = arguments_as_bytes(kernel.params, args)
+    params, memory = arguments_as_bytes(kernel.params, args, kernel.variables)
     counts = Counts(kernel)
     launch = Launch(kernel, shape, threads, params, memory, shared_bytes, counts)
     steps = bind(kernel)

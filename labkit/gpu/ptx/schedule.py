@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from labkit.errors import PtxError
+from labkit.errors import PtxError, PtxUnsupportedError
 from labkit.gpu.ptx.collectives import masks_of
 from labkit.gpu.ptx.fault import Fault
 from labkit.gpu.ptx.step import Kind, Step
@@ -196,4 +196,5 @@ class Schedule:
             lanes = np.arange(self.threads.size)[self.current]
             where = f", {self.threads.place_of(int(lanes[min(fault.lane, len(lanes) - 1)]))}"
         name = self.threads.launch.kernel.name
-        return PtxError(f"{name}, {instruction.line}{where}: {fault.message} (`{instruction}`)")
+        error = PtxUnsupportedError if fault.unsupported else PtxError
+        return error(f"{name}, {instruction.line}{where}: {fault.message} (`{instruction}`)")

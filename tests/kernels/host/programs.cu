@@ -211,3 +211,12 @@ extern "C" __global__ void never_ends(volatile float* out) {
 extern "C" __global__ void prints_forever(volatile float* out) {
   while (out[0] == 0.0f) printf("thread %d of a kernel that was not meant to print\n", threadIdx.x);
 }
+
+// --- variables of the module
+__device__ unsigned calls = 40;
+__device__ float table[4] = {1, 2, 3, 4};
+extern "C" __global__ void counts_its_calls(float* out) {
+  if (threadIdx.x == 0) out[0] = atomicAdd(&calls, 1u);
+  table[threadIdx.x] += 1;
+  out[threadIdx.x + 1] = table[threadIdx.x];
+}

@@ -109,3 +109,14 @@ def test_shared_memory_starts_as_nan_in_every_mode_and_block(built: Built) -> No
         run = program_in(built, mode).launch("reads_unwritten", (1,), (32,), (out,))
         assert run.reports == ()
         np.testing.assert_array_equal(out, np.where(np.arange(32) == 7, np.nan, 1))
+
+
+@pytest.mark.parametrize("mode", list(Mode))
+def test_variables_of_the_module_are_kept_between_launches(built: Built, mode: Mode) -> None:
+    program, out = program_in(built, mode), np.zeros(5, np.float32)
+    kept: dict[str, bytes] = {}
+    for call in range(3):
+        assert program.launch("counts_its_calls", (1,), (4,), (out,), kept=kept).reports == ()
+        np.testing.assert_array_equal(out, np.array([40, 2, 3, 4, 5]) + call)
+    assert program.launch("counts_its_calls", (1,), (4,), (out,)).reports == ()
+    np.testing.assert_array_equal(out, [40, 2, 3, 4, 5])  # alone: as the source says

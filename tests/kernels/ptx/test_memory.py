@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from labkit.errors import KernelArgumentError, KernelLaunchError, PtxError
+from labkit.errors import KernelArgumentError, KernelLaunchError, PtxError, PtxUnsupportedError
+from labkit.gpu.ptx.parse import parse
 from labkit.gpu.ptx.runner import run
 from tests.kernels.ptx.programs import kernel, launched, params
 
@@ -242,3 +243,41 @@ def test_launches_that_no_device_would_take_are_refused() -> None:
     for grid, block, message in (((0,), (32,), "grid"), ((1,), (0,), "block"), ((1,), (1025,), "at most 1024 threads")):
         with pytest.raises(KernelLaunchError, match=re.escape(message)):
             run(kernel(""), grid, block, [])
+
+
+# --- variables of the module
+
+VARIABLES = """.version 9.0
+.target sm_90
+.address_size 64
+.global .align 4 .u32 counter = 40;
+.visible .global .align 8 .b8 table[24] = {1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 3};
+.visible .entry f(.param .u64 p0) {
+.reg .b32 %r<4>; .reg .b64 %q<8>;
+ld.param.u64 %q0, [p0]; mov.u64 %q1, counter; atom.global.add.u32 %r1, [%q1], 1;
+cvta.global.u64 %q2, table; ld.u64 %q3, [%q2+16]; ld.global.u64 %q4, [table+BEYOND];
+cvt.u64.u32 %q5, %r1; add.u64 %q6, %q5, %q3; add.u64 %q6, %q6, %q4;
+st.global.u64 [%q0], %q6; st.global.u64 [table+8], %q6; ret; }"""
+
+
+def test_variables_of_the_module_keep_what_a_launch_left() -> None:
+    program, out = parse(VARIABLES.replace("BEYOND", "8"))["f"], np.zeros(1, np.uint64)
+    run(program, (1,), (1,), [out])
+    assert out[0] == 40 + 3 + 2
+    run(program, (1,), (1,), [out])
+    assert out[0] == 41 + 3 + 45
+
+
+def test_a_variable_has_bounds() -> None:
+    with pytest.raises(PtxError, match="out of bounds: byte 24 of table, which has 24"):
+        run(parse(VARIABLES.replace("BEYOND", "24"))["f"], (1,), (1,), [np.zeros(1, np.uint64)])
+
+
+def test_a_variable_that_starts_with_an_address_is_not_known() -> None:
+    with pytest.raises(PtxUnsupportedError, match="variable pointer starts with 'counter'"):
+        parse(VARIABLES.replace(".visible .entry", ".global .u64 pointer = counter;\n.visible .entry"))
+
+
+def test_what_is_not_known_is_said_to_be_so() -> None:
+    with pytest.raises(PtxUnsupportedError, match=r"ld\.const\.u32"):
+        launched("ld.const.u32 %r1, [%q0];", np.zeros(32, np.uint32))
