@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -53,6 +54,7 @@ class CpuDevice:
         self._programs, self._order, self._timeout_s = programs, order, timeout_s
         self._sources = dict(sources or {})
         self.launched: list[tuple[str, HostRun]] = []
+        self._kept: dict[Path, dict[str, bytes]] = {}  # by program: as a module on a GPU keeps its variables
 
     def launch(
         self, op: str, expression: str, blocks: int, arguments: Sequence[Argument], device: torch.device
@@ -68,7 +70,8 @@ class CpuDevice:
         text = self._sources.get(op) or kernel_text(KERNELS[op].path)
         parameters = parameters_of(text, expression)
         check_arguments(expression, parameters, arguments, device)
-        run = self._programs(op, expression).launch(
+        program = self._programs(op, expression)
+        run = program.launch(
             expression,
             (blocks,),
             (BLOCK,),
@@ -76,6 +79,7 @@ class CpuDevice:
             order=self._order,
             seed=7,
             timeout_s=self._timeout_s,
+            kept=self._kept.setdefault(program.path, {}),
         )
         self.launched.append((expression, run))
         if not run.completed or any(report.kind in _FATAL for report in run.reports):

@@ -164,6 +164,39 @@ def test_what_only_the_cpu_runner_refuses_is_not_proved(planted: tuple[str, str]
     assert any("NVRTC takes the source, the CPU runner does not" in text for text in proof.not_proved)
 
 
+COUNTING = """__device__ unsigned calls = 0;
+template <typename UNIT"""
+
+
+def test_variables_of_the_module_are_no_obstacle() -> None:
+    text = KERNELS["jagged_to_padded"].path.read_text()
+    counted = text.replace("  UNIT value;\n", "  UNIT value;\n  if (threadIdx.x == 0) atomicAdd(&calls, 1u);\n", 1)
+    proof = prove("jagged_to_padded", source=counted.replace("template <typename UNIT", COUNTING, 1), arches=(90,))
+    assert (proof.reports, proof.not_proved, proof.equal) == ((), (), True)
+
+
+def test_a_counter_that_is_never_reset_is_wrong_at_the_second_launch() -> None:
+    right = "if (unit < kept * units)"
+    text = KERNELS["jagged_to_padded"].path.read_text().replace("template <typename UNIT", COUNTING, 1)
+    once = f"if (at == 0) atomicAdd(&calls, 1u);\n  {right[:-1]} && calls <= 1)"
+    proof = prove("jagged_to_padded", source=text.replace(right, once, 1), arches=(90,))
+    assert "slots:" in only(proof, "wrong_result").text
+
+
+def test_what_the_ptx_runner_does_not_know_is_not_proved() -> None:
+    text = (
+        KERNELS["jagged_to_padded"]
+        .path.read_text()
+        .replace("template <typename UNIT", "__constant__ int one[2] = {1, 1};\ntemplate <typename UNIT", 1)
+    )
+    right = "if (unit < kept * units)"
+    proof = prove(
+        "jagged_to_padded", source=text.replace(right, f"{right[:-1]} * one[threadIdx.x & 1])", 1), arches=(90,)
+    )
+    assert (proof.reports, proof.equal, proof.ok) == ((), True, False)
+    assert [text for text in proof.not_proved if "the compiled program: " in text and "constant memory" in text]
+
+
 def test_a_kernel_that_takes_other_arguments_cannot_be_launched() -> None:
     proof, _ = with_fault("jagged_to_padded", "int rows, int width", "long long rows, int width")
     assert "rows of jagged_to_padded<" in only(proof, "launch").text
