@@ -131,4 +131,5 @@ def proof_from_json(data: Mapping[str, Any]) -> Proof:
         },
         trials=data["trials"],
         not_proved=tuple(data["not_proved"]),
+        executed=tuple(data["executed"]),
     )

@@ -41,7 +41,8 @@ def proof_text(proof: Proof, sources: Mapping[str, str]) -> str:
     """
     head = f"{proof.file} as {proof.op}: {'proved' if proof.ok else 'NOT proved'}"
     kernels = f"{len(proof.kernels)} kernels, {proof.trials} inputs; {_RESULTS[proof.equal]} the float64 reference"
-    lines = [head, f"  {kernels}", *(f"  not looked at: {text}" for text in proof.not_proved)]
+    executed = [f"  compiled code executed: {', '.join(proof.executed)} alone"] if proof.executed else []
+    lines = [head, f"  {kernels}", *executed, *(f"  not looked at: {text}" for text in proof.not_proved)]
     for finding in proof.reports:
         lines += ["", *_finding(finding, sources)]
     if proof.counts:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 import os
+from copy import copy
 from types import TracebackType
 from typing import Any, Self
 
@@ -70,6 +71,12 @@ class SparseBuffer:
             elements *= size
         self.memory = SharedMemory(elements * kind.itemsize)
         self.array: NDArray[Any] = self.memory.array(sizes, kind)
+
+    def viewed(self, dtype: DTypeLike) -> Self:
+        """The same memory as flat numbers of another size; whoever made it first closes it."""
+        other = copy(self)
+        other.array = self.array.reshape(-1).view(dtype)
+        return other
 
     def __enter__(self) -> Self:
         return self

@@ -12,17 +12,21 @@ from torch import Tensor
 from labkit.gpu.launch_config import LaunchConfig
 from labkit.gpu.ops.bin_rows import bin_rows
 from labkit.gpu.ops.din_attention import attention_pool_backward_cuda, attention_pool_cuda
+from labkit.gpu.verify.far_trials import far_attention
 from labkit.gpu.verify.ragged import (
     DIMS,
     EVENTS,
     FULL,
     FULL_OFFSETS,
+    LARGE_DIM,
     LENGTHS,
+    MILLION,
     OFFSETS,
     PAIR_DIM,
     REGIMES,
     ROUNDING,
     ROWS,
+    STORED_DIMS,
     random,
 )
 from labkit.gpu.verify.segment_trials import bins_of, is_sample
@@ -49,12 +53,15 @@ def din_attention_trials() -> Iterator[Trial]:
             yield Trial(f"gradients, {rows}", partial(_gradients, config, dim), sample=sample)
     yield Trial(f"gradients, D={PAIR_DIM}", partial(_gradients, REGIMES["mixed"], PAIR_DIM))
     yield Trial("a workspace that is full", _full)
+    yield Trial(f"attention, mixed rows, D={LARGE_DIM}", partial(_attention, REGIMES["mixed"], LARGE_DIM))
+    yield Trial(f"gradients, mixed rows, D={LARGE_DIM}", partial(_gradients, REGIMES["mixed"], LARGE_DIM))
     for dtype in (torch.float16, torch.bfloat16):
-        for dim in (12, 3):
-            yield Trial(f"{dtype} storage, D={dim}", partial(_stored, dtype, dim), once=True)
+        for dim in STORED_DIMS:
+            yield Trial(f"{dtype} storage, D={dim}", partial(_stored, dtype, dim), sample=True)
     yield Trial("a score of infinity", _infinite, once=True)
     yield Trial("one sequence of 2**20 events", _million, once=True)
     yield Trial("no rows, no events", _nothing, once=True)
+    yield from far_attention()
 
 
 def masked_scores(sizes: Array = _SIZES) -> Tensor:
@@ -144,9 +151,12 @@ def _stored(dtype: torch.dtype, dim: int) -> Iterator[Compared]:
     yield Compared("pooled values", out, exact.result.out, bound)
     grad = random(3, ROWS, dim).to(dtype)
     arguments = (grad, out, top, total, scores, values, OFFSETS, bins_of(config), config.thresholds)
-    _, of_values = attention_pool_backward_cuda(*arguments)
+    of_scores, of_values = attention_pool_backward_cuda(*arguments)
     wide = (grad.float().numpy(), scores.float().numpy(), values.float().numpy(), _HOST)
-    _, expected = reference.attention_pool_backward(*wide)
+    of_score, expected = reference.attention_pool_backward(*wide)
+    inner = np.nan_to_num(np.abs(wide[0])[_IDS] * (np.abs(wide[2]) + np.abs(exact.result.out)[_IDS])).sum(1)
+    bound = exact.weights * inner * (exact.relative + rounding + _EPS * (2 * dim + 4))  # the row's output is rounded
+    yield Compared("gradients of the scores", of_scores, of_score, bound + rounding * np.abs(of_score) + 2.0**-25)
     bound = np.abs(expected) * (exact.relative[:, None] + rounding) + 2.0**-25
     yield Compared("gradients of the values", of_values, expected, bound)
 
@@ -169,7 +179,7 @@ def _full() -> Iterator[Compared]:
 
 
 def _million() -> Iterator[Compared]:
-    events, config = 2**20, LaunchConfig()
+    events, config = MILLION, LaunchConfig()
     offsets, scores, values = torch.tensor([0, 0, events]), torch.zeros(events), torch.ones(events, 1)
     values[: events // 2] = 3.0
     bins = bin_rows(offsets, config.giants(events), config.thresholds)

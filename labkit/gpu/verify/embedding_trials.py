@@ -12,7 +12,21 @@ from torch import Tensor
 from labkit.gpu.launch_config import LaunchConfig
 from labkit.gpu.ops.bin_rows import bin_rows
 from labkit.gpu.ops.embedding_pool import embedding_pool_cuda, embedding_pool_weight_grad_cuda
-from labkit.gpu.verify.ragged import DIMS, EVENTS, LENGTHS, OFFSETS, PAIR_DIM, REGIMES, ROUNDING, ROWS, random
+from labkit.gpu.verify.far_trials import far_entries
+from labkit.gpu.verify.ragged import (
+    DIMS,
+    EVENTS,
+    LARGE_DIM,
+    LENGTHS,
+    MILLION,
+    OFFSETS,
+    PAIR_DIM,
+    REGIMES,
+    ROUNDING,
+    ROWS,
+    STORED_DIMS,
+    random,
+)
 from labkit.gpu.verify.segment_trials import bins_of, is_sample
 from labkit.gpu.verify.trial import Array, Compared, Trial
 from labkit.reference import embedding as reference
@@ -31,18 +45,25 @@ def embedding_pool_trials() -> Iterator[Trial]:
             yield Trial(f"weighted sum, {rows}", partial(_pooled, config, dim, True), sample=sample)
             yield Trial(f"gradient of the weights, {rows}", partial(_weight_grad, config, dim), sample=sample)
     yield Trial(f"gradient of the weights, D={PAIR_DIM}", partial(_weight_grad, REGIMES["mixed"], PAIR_DIM))
+    large = f"mixed rows, D={LARGE_DIM}"
+    yield Trial(f"mean, {large}", partial(_pooled, REGIMES["mixed"], LARGE_DIM, False))
+    yield Trial(f"weighted sum, {large}", partial(_pooled, REGIMES["mixed"], LARGE_DIM, True))
+    yield Trial(f"gradient of the weights, {large}", partial(_weight_grad, REGIMES["mixed"], LARGE_DIM))
     for dtype in (torch.float16, torch.bfloat16):
-        for dim in (12, 3):
-            yield Trial(f"{dtype} storage, D={dim}", partial(_stored, dtype, dim), once=True)
+        for dim in STORED_DIMS:
+            yield Trial(f"{dtype} storage, D={dim}", partial(_stored, dtype, dim), sample=True)
+    yield Trial("one bag of 2**20 events", _million, once=True)
     yield Trial("empty bags", _empty_bags, once=True)
     yield Trial("no bags", _no_bags, once=True)
+    yield from far_entries()
 
 
 @cache
 def ids_with_strangers() -> Tensor:
-    """(T,) ids, popular and rare ones; two that no table has, in rows 6 and 17."""
+    """(T,) ids, popular and rare ones; some that no table has, in rows 6 and 17; in 32 bits those of 1 and 15 are 0."""
     ids = torch.from_numpy(np.random.default_rng(0).zipf(1.5, EVENTS) % _ITEMS)
     ids[OFFSETS[6]], ids[OFFSETS[17]] = _ITEMS, -1
+    ids[OFFSETS[1]], ids[OFFSETS[15]] = -(2**40), 2**40
     return ids
 
 
@@ -87,10 +108,11 @@ def _weight_grad(config: LaunchConfig, dim: int) -> Iterator[Compared]:
 def _stored(dtype: torch.dtype, dim: int) -> Iterator[Compared]:
     config, rounding = REGIMES["mixed"], ROUNDING[dtype]
     table, weights, ids = random(0, _ITEMS, dim).to(dtype), random(1, EVENTS).to(dtype), ids_with_strangers()
-    expected, in_float32 = _expected(table.float(), weights.float(), mean=True)
-    found = embedding_pool_cuda(table, ids, weights, OFFSETS, bins_of(config), config.thresholds, True)
-    # below the least normal number a float16 is spaced by 2**-24
-    yield Compared("pooled entries", found, expected, in_float32 + rounding * np.abs(expected) + 2.0**-25)
+    for own in (weights, None):
+        expected, in_float32 = _expected(table.float(), None if own is None else own.float(), mean=True)
+        found = embedding_pool_cuda(table, ids, own, OFFSETS, bins_of(config), config.thresholds, True)
+        # below the least normal number a float16 is spaced by 2**-24
+        yield Compared("pooled entries", found, expected, in_float32 + rounding * np.abs(expected) + 2.0**-25)
     grad, wide = random(2, ROWS, dim).to(dtype), table.float().numpy()
     found = embedding_pool_weight_grad_cuda(grad, table, ids, OFFSETS, bins_of(config), config.thresholds, False)
     _, expected = reference.embedding_pool_backward(grad.float().numpy(), wide, ids.numpy(), _HOST, mean=False)
@@ -98,6 +120,17 @@ def _stored(dtype: torch.dtype, dim: int) -> Iterator[Compared]:
     _, size = reference.embedding_pool_backward(*sizes, mean=False)
     bound = _EPS * size * (2 * dim + 2) + rounding * np.abs(expected) + 2.0**-25
     yield Compared("gradients of the weights", found, expected, bound)
+
+
+def _million() -> Iterator[Compared]:
+    events, config = MILLION, LaunchConfig()
+    offsets, ids, table = torch.tensor([0, 0, events]), torch.zeros(MILLION, dtype=torch.int64), torch.ones(2, 1)
+    table[1], ids[777_777] = 3.0, 1
+    for giants in (config.giants(events), 0):
+        rows = (offsets, bin_rows(offsets, giants, config.thresholds), config.thresholds)
+        yield Compared("means", embedding_pool_cuda(table, ids, None, *rows, True), np.array([[0], [1 + 2 / events]]))
+        found = embedding_pool_weight_grad_cuda(torch.ones(2, 1), table, ids, *rows, True)
+        yield Compared("gradients of the weights", found, table.numpy()[ids.numpy(), 0] / events)
 
 
 def _empty_bags() -> Iterator[Compared]:

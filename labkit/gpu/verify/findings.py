@@ -42,6 +42,11 @@ class Findings:
         return any(finding.kind == ReportKind.TIMEOUT for finding in self.all)
 
     @property
+    def wrong(self) -> bool:
+        """Is there one after which nothing more is tried?"""
+        return any(finding.kind != FindingKind.LOCAL_MEMORY for finding in self.all)
+
+    @property
     def all(self) -> tuple[Finding, ...]:
         """By file and line; what has no line comes first."""
         found = list(self._found.values())

@@ -62,6 +62,7 @@ class Proof:
         resources: architecture (``"sm_90"``) to kernel to what it takes; exact.
         trials: inputs on which it was run.
         not_proved: what was not looked at, and why.
+        executed: architectures whose compiled code was run; that of the others was only compiled.
     """
 
     op: str
@@ -73,6 +74,7 @@ class Proof:
     resources: Mapping[str, Mapping[str, Resources]]
     trials: int
     not_proved: tuple[str, ...]
+    executed: tuple[str, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -96,6 +98,7 @@ class Proof:
             "kernels": list(self.kernels),
             "trials": self.trials,
             "not_proved": list(self.not_proved),
+            "executed": list(self.executed),
             "provenance": {"equal": "exact", "reports": "exact", "counts": "modelled", "resources": "exact"},
         }
 

@@ -100,7 +100,7 @@ def prove(
             stages.not_proved.append(
                 "counts, other orders of the threads, sanitizers, PTX: not tried, the kernel does not end"
             )
-        elif any(finding.kind != FindingKind.LOCAL_MEMORY for finding in stages.findings.all):
+        elif stages.findings.wrong:
             stages.not_proved.append(
                 "other orders of the threads, sanitizers, PTX: not tried, something is wrong already"
             )
@@ -120,6 +120,7 @@ def prove(
         resources={arch: found for arch, found in resources.items() if found},
         trials=len(trials(op)),
         not_proved=tuple(dict.fromkeys(stages.not_proved)),
+        executed=tuple(stages.executed),
     )
 
 

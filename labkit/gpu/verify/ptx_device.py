@@ -19,10 +19,14 @@ class PtxDevice:
     Args:
         kernel_of: the PTX of a name expression.
         text: the source, for the types of the parameters.
+
+    Attributes:
+        launched: name expressions.
     """
 
     def __init__(self, kernel_of: Callable[[str], Kernel], text: str) -> None:
         self._kernel_of, self._text = kernel_of, text
+        self.launched: set[str] = set()
 
     def launch(
         self, op: str, expression: str, blocks: int, arguments: Sequence[Argument], device: torch.device
@@ -35,4 +39,5 @@ class PtxDevice:
         if blocks:
             parameters = parameters_of(self._text, expression)
             arrays = [memory_of(argument, p.base) for argument, p in zip(arguments, parameters, strict=True)]
+            self.launched.add(expression)
             run(self._kernel_of(expression), (blocks,), (BLOCK,), arrays)

@@ -15,6 +15,9 @@ OFFSETS = torch.tensor([0, *LENGTHS]).cumsum(0)
 EVENTS = sum(LENGTHS)
 ROWS = len(LENGTHS)
 
+#: A row whose length no 16 bits hold, and whose float32 sums are exact.
+MILLION = 2**20
+
 _EVERY = 10**6
 REGIMES = {
     "mixed": LaunchConfig(3, 33, 100),
@@ -31,6 +34,10 @@ FULL_OFFSETS = torch.tensor([0, 17])
 
 #: D: groups of 4 lanes with a surplus one; one feature a lane; two tiles, the second with one vector.
 DIMS = (12, 1, 132)
+#: D of four tiles.
+LARGE_DIM = 512
+#: D of the samples of 16-bit storage: four features a lane, and one.
+STORED_DIMS = (12, 3)
 #: D of groups of two lanes: a sum over a group that reaches out of it is noticed with these alone.
 PAIR_DIM = 8
 

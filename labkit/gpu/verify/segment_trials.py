@@ -18,7 +18,22 @@ from labkit.gpu.ops.segment_pool import (
     segment_sum_cuda,
 )
 from labkit.gpu.regimes import HEADER
-from labkit.gpu.verify.ragged import DIMS, EVENTS, FULL, FULL_OFFSETS, LENGTHS, OFFSETS, REGIMES, ROUNDING, ROWS, random
+from labkit.gpu.verify.far_trials import far_segments
+from labkit.gpu.verify.ragged import (
+    DIMS,
+    EVENTS,
+    FULL,
+    FULL_OFFSETS,
+    LARGE_DIM,
+    LENGTHS,
+    MILLION,
+    OFFSETS,
+    REGIMES,
+    ROUNDING,
+    ROWS,
+    STORED_DIMS,
+    random,
+)
 from labkit.gpu.verify.trial import Array, Compared, Trial
 from labkit.reference import segments as reference
 
@@ -47,12 +62,15 @@ def segment_pool_trials() -> Iterator[Trial]:
             yield Trial(f"mean, {rows}", partial(_sums, config, dim, True), sample=sample)
             yield Trial(f"max, {rows}", partial(_maxima, config, dim), sample=sample)
             yield Trial(f"gradients, {rows}", partial(_gradients, config, dim), sample=sample)
+    for name, call in (("sum", partial(_sums, mean=False)), ("max", _maxima), ("gradients", _gradients)):
+        yield Trial(f"{name}, mixed rows, D={LARGE_DIM}", partial(call, REGIMES["mixed"], LARGE_DIM))
     for dtype in (torch.float16, torch.bfloat16):
-        for dim in (12, 3):
-            yield Trial(f"{dtype} storage, D={dim}", partial(_stored, dtype, dim), once=True)
+        for dim in STORED_DIMS:
+            yield Trial(f"{dtype} storage, D={dim}", partial(_stored, dtype, dim), sample=True)
     yield Trial("a workspace that is full", _full)
     yield Trial("one sequence of 2**20 events", _million, once=True)
     yield Trial("no rows, no events", _nothing, once=True)
+    yield from far_segments()
 
 
 def _bound(size: Array) -> Array:
@@ -142,15 +160,23 @@ def _full() -> Iterator[Compared]:
 
 
 def _million() -> Iterator[Compared]:
-    events, config = 2**20, LaunchConfig()
+    events, config = MILLION, LaunchConfig()
     offsets, values = torch.tensor([0, 0, events, events]), torch.ones(events, 1)
     values[777_777] = 3.0
-    bins = bin_rows(offsets, config.giants(events), config.thresholds)
-    found = segment_sum_cuda(values, offsets, bins, config.thresholds, False)
-    yield Compared("sums", found, np.array([[0], [events + 2], [0]]))
-    top, at = segment_max_cuda(values, offsets, bins, config.thresholds)
-    yield Compared("maxima", top, np.array([[0], [3], [0]]))
-    yield Compared("their places", at, np.array([[-1], [777_777], [-1]]))
+    for giants in (config.giants(events), 0):
+        rows = (offsets, bin_rows(offsets, giants, config.thresholds), config.thresholds)
+        yield Compared("sums", segment_sum_cuda(values, *rows, False), np.array([[0], [events + 2], [0]]))
+        yield Compared("means", segment_sum_cuda(values, *rows, True), np.array([[0], [1 + 2 / events], [0]]))
+        top, at = segment_max_cuda(values, *rows)
+        yield Compared("maxima", top, np.array([[0], [3], [0]]))
+        yield Compared("their places", at, np.array([[-1], [777_777], [-1]]))
+        grad = torch.ones(3, 1)
+        found = segment_sum_backward_cuda(grad, *rows, events, True)
+        yield Compared("gradients of means", found, np.full((events, 1), 1 / events))
+        found = segment_max_backward_cuda(grad, at, *rows, events)
+        expected = np.zeros((events, 1))
+        expected[777_777] = 1
+        yield Compared("gradients of maxima", found, expected)
 
 
 def _nothing() -> Iterator[Compared]:
@@ -178,6 +204,7 @@ def bin_rows_trials() -> Iterator[Trial]:
     yield Trial("more tiles of rows than warps", partial(_bins, "20000", REGIMES["default"], None))
     yield Trial("no room for giants", partial(_bins, "ragged", REGIMES["mixed"], 0))
     yield Trial("no rows", partial(_bins, "none", REGIMES["mixed"], 0), once=True)
+    yield Trial("rows of more than 2**32 events", partial(_bins, "far", LaunchConfig(3, 33, 10**6), 3))
 
 
 @cache
@@ -193,6 +220,8 @@ def _offsets(kind: str) -> Tensor:
             lengths = torch.full((257,), 3)
         case "one giant":
             return FULL_OFFSETS
+        case "far":
+            lengths = torch.tensor([3, 2**33 + 1, 0, 2**32 + 2, 33, 40, 2**31 + 7])
         case "20000":
             lengths = torch.from_numpy(np.random.default_rng(2).integers(0, 40, 20_000))
         case _:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -48,6 +48,7 @@ class Stages:
         timeout_s: of each launch.
         findings: what is wrong.
         not_proved: what was not looked at, and why.
+        executed: architectures whose PTX was run.
         cut: some results were not compared, because the source cannot be built or launched, or a launch ended early.
         hung: the trial in which a launch did not end; the stages stop there.
     """
@@ -59,6 +60,7 @@ class Stages:
     timeout_s: float
     findings: Findings = field(default_factory=Findings)
     not_proved: list[str] = field(default_factory=list)
+    executed: list[str] = field(default_factory=list)
     cut: bool = False
     hung: Trial | None = None
     _done: dict[int, Compiled] = field(default_factory=dict)
@@ -114,6 +116,7 @@ class Stages:
                 break
         for _, run in device.launched:
             self.findings.add_reports(run.reports)
+        self._covered({expression for expression, _ in device.launched}, f"run with threads {order}, {mode}")
 
     def _chosen(self, mode: Mode, order: Order) -> Iterator[Trial]:
         for trial in trials(self.op):
@@ -164,6 +167,10 @@ class Stages:
         except PtxUnsupportedError as error:
             self.not_proved.append(f"the compiled program: {error}")
             return
+        if "__CUDA_ARCH__" in self.text:
+            self.not_proved.append(
+                f"what __CUDA_ARCH__ chooses for other GPUs: the code for sm_{PTX_ARCH} alone can be run here"
+            )
         names = self._compiled(PTX_ARCH).names
         device = PtxDevice(lambda expression: parsed[names[expression]], self.text)
         try:
@@ -179,6 +186,14 @@ class Stages:
             self.findings.add(with_place(FindingKind.PTX, str(error)))
         except LaunchEnded:
             pass
+        self.executed.append(f"sm_{PTX_ARCH}")
+        self._covered(device.launched, f"run as PTX of sm_{PTX_ARCH}")
+
+    def _covered(self, launched: Collection[str], how: str) -> None:
+        """Kernels of the catalog that a stage did not launch were not looked at, unless it stopped at a fault."""
+        left = [expression for expression in KERNELS[self.op].name_expressions if expression not in launched]
+        if left and not self.findings.wrong:
+            self.not_proved.append(f"{how}: no trial launched {', '.join(left)}")
 
     @cached_property
     def _samples(self) -> tuple[Trial, ...]:

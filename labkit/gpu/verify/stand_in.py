@@ -18,6 +18,7 @@ from labkit.gpu.host.reports import HostRun, ReportKind
 from labkit.gpu.launch import launching_by
 from labkit.gpu.regimes import BLOCK
 from labkit.gpu.sources import kernel_text
+from labkit.gpu.verify.far import far_memory, first_block
 
 #: The program that has a kernel: of an op and a name expression.
 Programs = Callable[[str, str], Program]
@@ -79,6 +80,7 @@ class CpuDevice:
             order=self._order,
             seed=7,
             timeout_s=self._timeout_s,
+            first_block=first_block(blocks),
             kept=self._kept.setdefault(program.path, {}),
         )
         self.launched.append((expression, run))
@@ -90,9 +92,13 @@ def memory_of(argument: Argument, base: str = "") -> Any:
     """The memory of a tensor as NumPy sees it, bfloat16 as its bits; other arguments as they are.
 
     Where the kernel's type ``base`` is a unit of bytes, it is seen as numbers of that size, of 4 bytes for vectors.
+    Far memory is passed as it is, and not copied.
     """
     if not isinstance(argument, Tensor):
         return argument
+    far = far_memory(argument)
+    if far is not None:
+        return far.viewed(f"u{min(UNIT_BYTES[base], 4)}") if base in UNIT_BYTES else far
     if base in UNIT_BYTES:
         return argument.view(-1).numpy().view(f"u{min(UNIT_BYTES[base], 4)}")
     if argument.dtype is torch.bfloat16:

@@ -59,9 +59,11 @@ class Trial:
         run: calls the CUDA implementation of the op, which launches on whatever stands in for a device.
         once: forward in the quick mode alone is enough: a size or a storage type, not another way through the kernel.
         sample: goes every way through the kernel on one input: for counts, the PTX and the sanitizers.
+        host: needs memory that the CPU runner alone has (``labkit.gpu.verify.far``); not for a device.
     """
 
     name: str
     run: Callable[[], Iterator[Compared]]
     once: bool = False
     sample: bool = False
+    host: bool = False
