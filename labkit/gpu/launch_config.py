@@ -22,6 +22,10 @@ _ROW_STEPS = 4
 #: Steps that a block costs beside that: a barrier, and one warp that adds up what eight have.
 _BLOCK_STEPS = 8
 
+#: The most events of a row that a warp is given. Medium rows are in no order of length (bin_rows.cu), so one of
+#: thousands of events may start last and then run alone, which the model below, where all start at once, leaves out.
+_MOST_OF_A_WARP = 512
+
 #: A step on a busy device takes 512 B * resident warps / 3.35 TB/s = 0.97 us; one that nobody competes with takes the
 #: latency of memory, 0.6 us, with four under way at a time. So a row that is still running when all others are done
 #: costs this share of a busy step for each of its own.
@@ -70,7 +74,7 @@ class LaunchConfig:
         """The thresholds with the least modelled time for rows of these lengths.
 
         Time = steps of all rows over the warps at work at once, and the steps of the row that ends last: sharing a row
-        among more lanes costs steps and shortens the last row.
+        among more lanes costs steps and shortens the last row. No row above 512 events is left to a warp.
 
         Args:
             histogram: lengths of the rows.
@@ -80,7 +84,7 @@ class LaunchConfig:
         Raises:
             KernelLaunchError: a dim or a number of events below 1.
 
-        Cost: about 300 passes over the distinct lengths.
+        Cost: about 100 passes over the distinct lengths.
         """
         if dim < 1 or (events is not None and events < 1):
             raise KernelLaunchError(f"dim and events must be at least 1: got dim {dim}, events {events}.")
@@ -91,7 +95,8 @@ class LaunchConfig:
 
 def _candidates() -> Iterator[tuple[int, int, int]]:
     powers = [2**power for power in range(3, 14)]
-    return ((a, b, c) for a, b, c in combinations_with_replacement(powers, 3) if a <= 256 and c >= 1024)
+    tried = combinations_with_replacement(powers, 3)
+    return ((a, b, c) for a, b, c in tried if a <= 256 and b <= _MOST_OF_A_WARP and c >= 1024)
 
 
 def _modelled_steps(histogram: LengthHistogram, dim: int, batch: float, maxima: tuple[int, int, int]) -> float:

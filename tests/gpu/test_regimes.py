@@ -80,6 +80,14 @@ def test_thresholds_for_a_histogram() -> None:
     assert regime_of(100_000, long.thresholds) is not Regime.MEDIUM
 
 
+@pytest.mark.parametrize("dim", [8, 64, 256])
+def test_no_row_of_thousands_of_events_is_left_to_a_warp(dim: int) -> None:
+    uniform = LengthHistogram.from_lengths(np.arange(1, 4097))
+    config = LaunchConfig.for_histogram(uniform, dim)
+    assert config.medium_max <= 512
+    assert regime_of(513, config.thresholds) is Regime.LONG
+
+
 def test_small_batches_share_rows_earlier_than_large_ones() -> None:
     lengths = histogram(4096)
     small = LaunchConfig.for_histogram(lengths, 64, events=4096)
