@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from labkit.gpu.launch import launching_by
 from labkit.gpu.ops.copies import copy_unit, fill_pattern, index_type, jagged_to_padded_cuda, padded_to_jagged_cuda
 from labkit.reference import jagged as reference
 from tests.kernels.cpu_device import CpuDevice
@@ -70,6 +71,22 @@ def test_one_row_of_a_million_events(fast_device: CpuDevice) -> None:
     back = padded_to_jagged_cuda(padded, offsets, 2**20, -1.0)
     assert torch.equal(back[-1000:], events[-1000:])
     assert (back[:-1000] == -1).all()
+
+
+@pytest.mark.parametrize("width", [1, 33, 100_000])
+def test_the_way_back_costs_what_is_jagged_and_not_the_rectangle(width: int) -> None:
+    blocks: list[int] = []
+    with launching_by(lambda op, expression, number, arguments, device: blocks.append(number)):
+        padded_to_jagged_cuda(torch.empty(len(LENGTHS), width, 3), OFFSETS, EVENTS, 0.0)
+    assert blocks == [-(-EVENTS * 3 // 1024)]
+
+
+def test_rows_without_events_lie_between_anywhere(cpu_device: CpuDevice) -> None:
+    lengths = [0] * 700 + [1] + [0] * 2 + [1023] + [0] + [2, 1024] + [0] * 700
+    offsets = torch.tensor([0, *lengths]).cumsum(0)
+    padded = torch.arange(len(lengths) * 1000).view(-1, 1000)
+    found = padded_to_jagged_cuda(padded, offsets, int(offsets[-1]), -1.0)
+    np.testing.assert_array_equal(found.numpy(), reference.to_jagged(padded.numpy(), offsets.numpy(), -1))
 
 
 def test_units_divide_rows_and_addresses() -> None:

@@ -17,6 +17,7 @@ from labkit.gpu.ops.checks import check_offsets, check_row_count, row_ids
 from labkit.gpu.regimes import BLOCK
 
 _INT_MAX = 2**31 - 1
+_TILE = 4 * BLOCK  # of kernels/padded_to_jagged.cu
 
 
 @torch.library.custom_op("labkit::jagged_to_padded", mutates_args=(), device_types="cpu")
@@ -119,7 +120,7 @@ def fill_pattern(fill: float, dtype: torch.dtype) -> np.uint64:
 
 
 def index_type(units: int) -> str:
-    """C++ type that numbers the threads of a copy of so many units."""
+    """C++ type that numbers so many units, and one more block of them, with which a loop ends."""
     return "unsigned" if units + BLOCK < 2**32 else "unsigned long long"
 
 
@@ -135,10 +136,12 @@ def _launch(op: str, out: Tensor, given: Tensor, offsets: Tensor, width: int, fi
     check_row_count(rows)
     if units > _INT_MAX:
         raise KernelLaunchError(f"{op} moves events of up to {_INT_MAX} units, got {units}: split the features.")
-    threads = rows * width * units
+    moved = out.numel() * out.itemsize // UNIT_BYTES[unit]
+    per_block = BLOCK if op == "jagged_to_padded" else _TILE
+    blocks = -(-moved // per_block)
     sizes = (np.int32(rows), np.int32(width), np.int32(units))
     arguments = (out, given, offsets, fill_pattern(fill, given.dtype), *sizes)
-    launch(op, f"{op}<{unit}, {index_type(threads)}>", -(-threads // BLOCK), arguments, out.device)
+    launch(op, f"{op}<{unit}, {index_type(blocks * per_block)}>", blocks, arguments, out.device)
 
 
 def _check(values: Tensor, offsets: Tensor, width: int) -> int:
