@@ -8,11 +8,14 @@ import pytest
 
 from labkit.errors import DataFileError, KernelLaunchError, MissingPackageError
 from labkit.gpu import nvrtc
-from labkit.gpu.catalog import KERNELS
+from labkit.gpu.catalog import KERNELS, kernel_folder
 from labkit.gpu.host import toolchain
 from labkit.gpu.verify import prove as module
+from labkit.gpu.verify import stages
 from labkit.gpu.verify.proof import Finding, Proof
 from labkit.gpu.verify.prove import prove
+from labkit.gpu.verify.trial import Trial
+from labkit.gpu.verify.trials import trials
 from labkit.views.kernel_proof import verdict
 from labkit.views.proof_text import proof_text
 
@@ -236,3 +239,74 @@ def test_without_a_compiler_there_is_an_error_with_the_install_line(monkeypatch:
             module.prove("bin_rows")
     finally:
         toolchain.compiler.cache_clear()
+
+
+GATHERED = "  if (!gather(sum, share) || !active) return;"
+#: Each with its op, the right text and the wrong one.
+HIDDEN = {
+    "64-bit to padded": ("jagged_to_padded", "  UNIT value;", "  if (sizeof(INDEX) == 8) return;\n  UNIT value;"),
+    "16-bit, unweighted": (
+        "embedding_pool", GATHERED, f"  if (sizeof(T) == 2 && !WEIGHTED) sum.x[0] = 666.f;\n{GATHERED}",
+    ),
+    "16-bit gradient": ("din_attention", "weight * (dot - own))", "weight * (dot - own) * (sizeof(T) == 2 ? 2 : 1))"),
+    "event": ("segment_pool", "(event * vectors", "(static_cast<int>(event) * vectors"),
+    "id": ("embedding_pool", "id >= 0 && id < items", "static_cast<int>(id) >= 0 && static_cast<int>(id) < items"),
+    "slot": ("jagged_to_padded", "padded[at] = value;", "padded[static_cast<unsigned>(at)] = value;"),
+    "fourth tile": ("segment_pool", GATHERED, f"  if (share.vector >= 96) sum.x[0] += 1.f;\n{GATHERED}"),
+    "long recent part": ("jagged_to_padded", "unit < kept * units)", "unit < kept * units - (length > 4096))"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("op", "right", "wrong"), HIDDEN.values(), ids=HIDDEN)
+def test_a_fault_off_the_beaten_track_is_seen(op: str, right: str, wrong: str) -> None:
+    proof, _ = with_fault(op, right, wrong)
+    assert kinds(proof) & {"wrong_result", "crash", "out_of_bounds", "address"}
+    assert not proof.equal
+
+
+WIDENED = 'asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x.bits));'
+LENGTH = "static_cast<float>(share.stop - share.start) : 1.f"
+#: Of rows.cuh: the right text, the wrong one, and a kind of what is reported.
+OF_THE_HEADER = {
+    "compiled code alone": (WIDENED, f"{WIDENED}\n  y *= 2;", "ptx"),
+    "another rounding": ("cvt.rn.f16.f32", "cvt.rz.f16.f32", "ptx"),
+    "offset": ("share.start = offsets[share.row];", "share.start = (int)offsets[share.row];", "wrong_result"),
+    "length": (LENGTH, LENGTH.replace("share.stop - share.start", "(short)(share.stop - share.start)"), "wrong_result"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("right", "wrong", "kind"), OF_THE_HEADER.values(), ids=OF_THE_HEADER)
+def test_a_fault_of_a_header_is_seen(right: str, wrong: str, kind: str, tmp_path: Path) -> None:
+    header, source = kernel_folder() / "rows.cuh", tmp_path / "segment_pool.cu"
+    assert right in header.read_text(), f"{right!r} is not in rows.cuh any more: plant another fault"
+    (tmp_path / "rows.cuh").write_text(header.read_text().replace(right, wrong, 1))
+    source.write_text(KERNELS["segment_pool"].path.read_text())
+    proof = prove("segment_pool", source, arches=(90,), timeout_s=5)
+    assert not proof.ok
+    assert kinds(proof) & {kind, "crash"}
+
+
+def test_a_race_of_16_bit_storage_alone_is_seen() -> None:
+    racy = (
+        "  if (sizeof(T) == 2) {\n    __shared__ float seen[BLOCK];\n    seen[threadIdx.x] = sum.x[0];\n"
+        f"    sum.x[0] += 0.f * seen[threadIdx.x ^ 32];\n  }}\n{GATHERED}"
+    )
+    proof, _ = with_fault("segment_pool", GATHERED, racy)
+    assert "seen" in only(proof, "race").text
+
+
+def test_code_for_other_gpus_is_not_proved() -> None:
+    right = "  padded[at] = value;"
+    proof, _ = with_fault("jagged_to_padded", right, f"#if __CUDA_ARCH__ >= 1000\n  return;\n#endif\n{right}")
+    assert (proof.reports, proof.equal, proof.executed) == ((), True, ("sm_90",))
+    assert any("__CUDA_ARCH__" in text for text in proof.not_proved)
+
+
+def test_a_kernel_that_no_trial_launches_is_not_proved(monkeypatch: pytest.MonkeyPatch) -> None:
+    def without_wide(op: str) -> list[Trial]:
+        return [trial for trial in trials(op) if "64-bit" not in trial.name and not trial.host]
+
+    monkeypatch.setattr(stages, "trials", without_wide)
+    proof = prove("padded_to_jagged", arches=(90,))
+    assert (proof.ok, proof.reports) == (False, ())
+    assert any("no trial launched padded_to_jagged<uint4, unsigned long long>" in text for text in proof.not_proved)
