@@ -287,7 +287,7 @@ def test_a_loaded_file_gives_the_tensors_that_were_planned(strategy: Strategy, t
         if packs:
             assert tuple(batch.values.shape) == (plan.rows[i], plan.padded_lengths[i])
             assert batch.values[batch.segment_ids > 0].tolist() == torch.cat(recent).tolist()
-        elif layout == "jagged" or policy.spec.layout is Layout.JAGGED:
+        elif layout == "jagged" or policy.spec.layout in (Layout.JAGGED, Layout.SEGMENTED):
             assert batch.values.tolist() == torch.cat(recent).tolist()
         else:
             assert tuple(batch.values.shape) == (plan.rows[i], plan.padded_lengths[i])

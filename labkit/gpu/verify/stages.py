@@ -192,7 +192,7 @@ class Stages:
     def _covered(self, launched: Collection[str], how: str) -> None:
         """Kernels of the catalog that a stage did not launch were not looked at, unless it stopped at a fault."""
         left = [expression for expression in KERNELS[self.op].name_expressions if expression not in launched]
-        if left and not self.findings.wrong:
+        if left and not self.cut and not self.findings.wrong:
             self.not_proved.append(f"{how}: no trial launched {', '.join(left)}")
 
     @cached_property
