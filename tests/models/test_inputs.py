@@ -45,7 +45,7 @@ def rows_of(batch: Any, name: str, layout: Layout) -> list[Any]:
             return [pieces[i] for i in packs_of(LENGTHS, values.shape[1]).inverse]
         case Layout.PACKED_SEQUENCE:
             return [part.tolist() for part in batch.unpack(values).split(batch.lengths.tolist())]
-        case Layout.JAGGED | Layout.SPARSE:
+        case Layout.JAGGED | Layout.SEGMENTED | Layout.SPARSE:
             return [part.tolist() for part in values.split(batch.offsets.diff().tolist())]
 
 
@@ -121,7 +121,7 @@ def test_ids_are_within_their_vocabulary_and_seeds_differ(model: Model) -> None:
         ({"layout": "packed_rows", "rows": 9}, "packed rows have no ghost rows: leave rows out."),
         (
             {"spec": MODELS[Model.DIN], "layout": "packed_sequence"},
-            "model din does not take the packed_sequence layout: use padded or jagged or packed_rows or sparse.",
+            "model din does not take the packed_sequence layout: use padded or jagged or segmented or packed_rows or sparse.",
         ),
         ({"layout": "csr"}, "layout 'csr' does not exist: use one of padded, jagged"),
     ],

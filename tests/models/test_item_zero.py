@@ -18,6 +18,7 @@ from tests.models.agreement import small_model, small_spec
 POLICIES = {
     Layout.PADDED: BatchPolicy("bucket_rows", rows=2, bucket_edges=(4,)),
     Layout.JAGGED: BatchPolicy("jagged", token_budget=16),
+    Layout.SEGMENTED: BatchPolicy("segmented", token_budget=16),
     Layout.PACKED_ROWS: BatchPolicy("packed", rows=2, capacity=4),
     Layout.SPARSE: BatchPolicy("sparse", token_budget=16),
 }
@@ -41,7 +42,7 @@ def collated(model: Model, layout: Layout, items: list[int], padding_value: int 
 def test_a_history_of_0_5_0_has_three_events(model: Model, layout: Layout) -> None:
     module = small_model(model)
     batch = collated(model, layout, [0, 5, 0])
-    lengths = batch.offsets.diff() if layout in (Layout.JAGGED, Layout.SPARSE) else batch.lengths
+    lengths = batch.offsets.diff() if layout in (Layout.JAGGED, Layout.SEGMENTED, Layout.SPARSE) else batch.lengths
     assert lengths.tolist() == [3]
     # what the padding is filled with does not matter, the events that are 0 do
     torch.testing.assert_close(module(collated(model, layout, [0, 5, 0], padding_value=4)), module(batch))

@@ -34,6 +34,7 @@ _DEEPER = {
     "threads random": (Mode.FAST, Order.RANDOM),
     "sanitizers": (Mode.ASAN, Order.FORWARD),
 }
+_DEEP = "other orders of the threads, sanitizers, PTX"
 
 
 def stage_count(arches: Sequence[int] = ARCHES) -> int:
@@ -97,13 +98,9 @@ def prove(
         counted = None if stages.findings.hung else begin("counts", stages.count)
         if stages.hung is not None:
             begin("where it hangs", stages.locate_hang).result()
-            stages.not_proved.append(
-                "counts, other orders of the threads, sanitizers, PTX: not tried, the kernel does not end"
-            )
+            stages.not_proved.append(f"counts, {_DEEP}: not tried, the kernel does not end")
         elif stages.findings.wrong:
-            stages.not_proved.append(
-                "other orders of the threads, sanitizers, PTX: not tried, something is wrong already"
-            )
+            stages.not_proved.append(f"{_DEEP}: not tried, something is wrong already")
         else:
             deeper = [begin(name, stages.run, *how) for name, how in _DEEPER.items()]
             for stage in [*deeper, begin("PTX", stages.run_ptx)]:
