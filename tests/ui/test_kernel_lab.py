@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Browser, Locator, expect
 
+from tests.ui.conftest import watched_page
 from tests.ui.jupyter import ROOT, JupyterLab, open_notebook, run_all
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
@@ -25,7 +26,7 @@ SELECT = """(area, text) => {
 
 
 @pytest.fixture
-def editor(page: Page, lab: JupyterLab, workspace: Path, request: pytest.FixtureRequest) -> Iterator[Locator]:
+def editor(browser: Browser, lab: JupyterLab, workspace: Path, request: pytest.FixtureRequest) -> Iterator[Locator]:
     """The editor of the notebook on its smallest kernel, all cells run."""
     folder = workspace / request.node.name / "notebooks"
     folder.mkdir(parents=True)
@@ -34,11 +35,12 @@ def editor(page: Page, lab: JupyterLab, workspace: Path, request: pytest.Fixture
     text = copy.read_text(encoding="utf-8")
     assert '\\"segment_pool\\"' in text
     copy.write_text(text.replace('\\"segment_pool\\"', '\\"bin_rows\\"'), encoding="utf-8")
-    open_notebook(page, lab, f"{folder.relative_to(workspace)}/{NOTEBOOK}")
-    run_all(page)
-    found = page.locator(".labkit-source")
-    found.evaluate("e => e.scrollIntoView({block: 'start'})")
-    yield found
+    with watched_page(browser, "test_kernel_lab") as page:
+        open_notebook(page, lab, f"{folder.relative_to(workspace)}/{NOTEBOOK}")
+        run_all(page)
+        found = page.locator(".labkit-source")
+        found.evaluate("e => e.scrollIntoView({block: 'start'})")
+        yield found
     lab.shut_down_kernels()
 
 
