@@ -19,6 +19,7 @@ _GLOBAL = re.compile(
     r"\.global\s+(?:\.align\s+\d+\s+)?\.(?P<kind>\w+)\s+(?P<name>[\w$]+)(?:\[(?P<size>\d+)\])?"
     r"\s*(?:=\s*(?P<value>\{[^}]*\}|[^;{]+))?;"
 )
+_CONST = re.compile(r"\.const\s+(?:\.align\s+\d+\s+)?\.\w+\s+(?P<name>[\w$]+)")
 
 
 def constant(text: str, dtype: Any) -> Any:
@@ -51,8 +52,10 @@ def global_variables(text: str) -> Mapping[str, NDArray[Any]]:
         text: of the PTX, outside of its kernels.
 
     Raises:
-        PtxUnsupportedError: one starts with an address.
+        PtxUnsupportedError: one starts with an address, or the module has constant memory.
     """
+    if match := _CONST.search(text):
+        raise PtxUnsupportedError(f"variable {match['name']} is in constant memory, unknown to the PTX runner.")
     found = {}
     for match in _GLOBAL.finditer(text):
         memory = np.zeros(int(match["size"] or 1), DTYPES[match["kind"]])

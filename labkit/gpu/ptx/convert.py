@@ -34,7 +34,8 @@ def conversion(opcode: Opcode) -> Operation:
         PtxError: a pair of types or a modifier that is not known.
     """
     to, source = opcode.types[0], opcode.types[-1]
-    unknown = [m for m in opcode.modifiers if m not in {"rn", "ftz", "sat", *_TO_INTEGRAL}]
+    known = {"rn", "ftz", "sat", *_TO_INTEGRAL, *(["rz"] if (to, source) == ("f16", "f32") else [])}
+    unknown = [m for m in opcode.modifiers if m not in known]
     if unknown:
         raise PtxError(f"modifier .{unknown[0]} of {opcode} is unknown to the PTX runner")
     if to in ("f16x2", "bf16x2"):
@@ -60,6 +61,14 @@ def _to_float(to: str) -> Callable[[Array], Array]:
     return lambda x: np.asarray(x).astype(DTYPES[to])
 
 
+def _half_toward_zero(x: Array) -> Array:
+    """float16, cut and not rounded: what is finite never becomes infinite."""
+    with np.errstate(over="ignore"):
+        near = x.astype(np.float16)
+    too_far = np.abs(near.astype(np.float64)) > np.abs(x.astype(np.float64))
+    return np.where(too_far, np.nextafter(near, np.float16(0)), near)
+
+
 def _pair(high: Array, low: Array) -> Array:
     bits = [np.asarray(half).view(np.uint16).astype(np.uint32) for half in (high, low)]
     return (bits[0] << np.uint32(16)) | bits[1]
@@ -67,7 +76,8 @@ def _pair(high: Array, low: Array) -> Array:
 
 def _between_floats(opcode: Opcode, to: str, source: str) -> Callable[[Array], Array]:
     integral = next((_TO_INTEGRAL[m] for m in opcode.modifiers if m in _TO_INTEGRAL), None)
-    flush, saturate, narrow = opcode.has("ftz"), opcode.has("sat"), _to_float(to)
+    flush, saturate = opcode.has("ftz"), opcode.has("sat")
+    narrow = _half_toward_zero if opcode.has("rz") else _to_float(to)
 
     def convert(x: Array) -> Array:
         value = rounding.from_bfloat16_bits(x) if source == "bf16" else np.asarray(x)

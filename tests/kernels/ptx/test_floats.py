@@ -238,3 +238,12 @@ def test_two_halves_in_one_register_have_the_first_operand_on_top() -> None:
 def test_a_modifier_that_is_not_known_is_not_passed_over(line: str) -> None:
     with pytest.raises(PtxError, match="unknown to the PTX runner"):
         compute(line, np.ones(1, F32))
+
+
+def test_half_toward_zero_cuts_and_never_becomes_infinite() -> None:
+    # 1 + 2^-11 + 2^-12 lies nearer to 1 + 2^-10 and is cut to 1; 65520 would round to infinity, 65504 is the largest
+    x = np.array([1 + 2**-11 + 2**-12, -(1 + 2**-11 + 2**-12), 65520, -65520, np.inf, 0.5, -0.0, np.nan], F32)
+    expected = np.array([1, -1, 65504, -65504, np.inf, 0.5, -0.0, np.nan], np.float16)
+    same_bits(compute("cvt.rz.f16.f32 %x, %a;", x, out=np.float16), expected)
+    nearest = np.array([1 + 2**-10, -(1 + 2**-10), np.inf, -np.inf, np.inf, 0.5, -0.0, np.nan], np.float16)
+    same_bits(compute("cvt.rn.f16.f32 %x, %a;", x, out=np.float16), nearest)
