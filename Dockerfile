@@ -1,14 +1,15 @@
 # JupyterLab with labkit, as a user without rights, on any Debian or Ubuntu base with Python >= 3.11.
-#   docker build -t labkit .                      docker run --rm -p 8888:8888 --gpus all labkit
+#   docker build -t labkit .                      docker run --rm -p 127.0.0.1:8888:8888 --gpus all labkit
 # The log shows the address with its token; -e JUPYTER_TOKEN=... sets your own.
 ARG BASE_IMAGE=python:3.11-slim
 FROM ${BASE_IMAGE}
 
-RUN if ! python3 -c 'import ensurepip, venv' 2>/dev/null; then \
-      apt-get update -q \
-      && DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends ca-certificates python3 python3-venv \
-      && rm -rf /var/lib/apt/lists/*; \
-    fi \
+# g++ runs CUDA kernels on the CPU, for the proof of notebook 04 and of `labkit check-kernel`.
+RUN packages="g++"; \
+    python3 -c 'import ensurepip, venv' 2>/dev/null || packages="$packages ca-certificates python3 python3-venv"; \
+    apt-get update -q \
+    && DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $packages \
+    && rm -rf /var/lib/apt/lists/* \
     && python3 -c 'import sys; assert sys.version_info >= (3, 11), f"Python >= 3.11 is needed, the base has {sys.version}"' \
     && python3 -m venv /usr/local/labkit \
     && useradd --create-home --shell /bin/bash lab

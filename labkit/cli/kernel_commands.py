@@ -51,12 +51,15 @@ def check_kernel(
     beside it, else from the project.
     """
     from labkit.files import PathKind, kind_of, not_found
+    from labkit.gpu.catalog import kernel_folder
     from labkit.gpu.verify.prove import prove
     from labkit.views.proof_text import proof_text
 
     kind = kind_of(file)
     if kind is None:
-        raise not_found(file, "kernel source not found:")
+        own = kernel_folder() / file.name
+        hint = f" labkit's own is {str(own)!r}." if own.is_file() else ""
+        raise DataFileError(f"{not_found(file, 'kernel source not found:')}{hint}")
     if kind is not PathKind.FILE:
         raise DataFileError(f"{str(file)!r} is a {kind}, no file: name a .cu source.")
     proof = prove(op, file)

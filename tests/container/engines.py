@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import subprocess
+import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -27,8 +28,9 @@ class Engine(Protocol):
     def build(self, folder: Path, base: str | None) -> None: ...
     def config(self) -> dict[str, Any]: ...
     def size_bytes(self) -> int: ...
-    def start(self, command: Sequence[str], variables: dict[str, str], log: Path) -> None: ...
-    def execute(self, command: Sequence[str]) -> subprocess.CompletedProcess[str]: ...
+    def start(self, command: Sequence[str], variables: dict[str, str]) -> None: ...
+    def log(self) -> str: ...
+    def execute(self, command: Sequence[str], *, as_root: bool = False) -> subprocess.CompletedProcess[str]: ...
     def stop(self) -> None: ...
 
 
@@ -48,7 +50,7 @@ class Docker:
     def size_bytes(self) -> int:
         return int(json.loads(run(["docker", "inspect", IMAGE]).stdout)[0]["Size"])
 
-    def start(self, command: Sequence[str], variables: dict[str, str], log: Path) -> None:
+    def start(self, command: Sequence[str], variables: dict[str, str]) -> None:
         run(["docker", "rm", "--force", self._CONTAINER], may_fail=True)
         given = [word for name, value in variables.items() for word in ("--env", f"{name}={value}")]
         run(
@@ -66,14 +68,17 @@ class Docker:
                 *command,
             ]
         )
-        self._log = log
 
-    def execute(self, command: Sequence[str]) -> subprocess.CompletedProcess[str]:
-        return run(["docker", "exec", self._CONTAINER, *command], may_fail=True)
+    def log(self) -> str:
+        """What the server has said until now."""
+        logs = run(["docker", "logs", self._CONTAINER], may_fail=True)
+        return logs.stdout + logs.stderr
+
+    def execute(self, command: Sequence[str], *, as_root: bool = False) -> subprocess.CompletedProcess[str]:
+        user = ["--user", "root"] if as_root else []
+        return run(["docker", "exec", *user, self._CONTAINER, *command], may_fail=True)
 
     def stop(self) -> None:
-        logs = run(["docker", "logs", self._CONTAINER], may_fail=True)
-        self._log.write_text(logs.stdout + logs.stderr)
         run(["docker", "rm", "--force", self._CONTAINER], may_fail=True)
 
 
@@ -87,6 +92,7 @@ class Buildah:
         self._environment = {**os.environ, "STORAGE_DRIVER": "vfs", "BUILDAH_ISOLATION": "chroot"}
         self._container = ""
         self._process: subprocess.Popen[bytes] | None = None
+        self._folder = tempfile.TemporaryDirectory(prefix="labkit-container-")
 
     def build(self, folder: Path, base: str | None) -> None:
         base = base or made_by_debootstrap(self._environment)
@@ -106,17 +112,22 @@ class Buildah:
         number, unit = str(json.loads(found.stdout)[0]["size"]).split()
         return int(float(number) * {"KB": 1e3, "MB": 1e6, "GB": 1e9}[unit])
 
-    def start(self, command: Sequence[str], variables: dict[str, str], log: Path) -> None:
+    def start(self, command: Sequence[str], variables: dict[str, str]) -> None:
         self._container = run(["buildah", "from", IMAGE], environment=self._environment).stdout.strip()
         given = [word for name, value in variables.items() for word in ("--env", f"{name}={value}")]
-        with log.open("wb") as file:
+        with (Path(self._folder.name) / "log").open("wb") as file:
             self._process = subprocess.Popen(
                 ["buildah", "run", *self._ISOLATION, *given, self._container, "--", *command],
                 env=self._environment, stdout=file, stderr=subprocess.STDOUT, start_new_session=True,
             )  # fmt: skip
 
-    def execute(self, command: Sequence[str]) -> subprocess.CompletedProcess[str]:
-        words = ["buildah", "run", *self._ISOLATION, self._container, "--", *command]
+    def log(self) -> str:
+        """What the server has said until now."""
+        return (Path(self._folder.name) / "log").read_text(encoding="utf-8", errors="replace")
+
+    def execute(self, command: Sequence[str], *, as_root: bool = False) -> subprocess.CompletedProcess[str]:
+        user = ["--user", "root"] if as_root else []
+        words = ["buildah", "run", *self._ISOLATION, *user, self._container, "--", *command]
         return run(words, environment=self._environment, may_fail=True)
 
     def stop(self) -> None:

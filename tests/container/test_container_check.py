@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -33,12 +35,75 @@ def test_an_image_with_a_user_a_health_check_and_no_secret_passes() -> None:
         ({"Healthcheck": None}, "no health check"),
         ({"Env": ["JUPYTER_TOKEN=abc"]}, "carries settings of its build"),
         ({"Env": ["PIP_FIND_LINKS=/wheels"]}, "carries settings of its build"),
+        ({"Env": ["AWS_SECRET_ACCESS_KEY=abc"]}, "carries settings of its build"),
+        ({"Env": ["https_proxy=http://me:secret@proxy"]}, "carries settings of its build"),
     ],
-    ids=["root", "no health check", "a token", "pip's settings"],
+    ids=["root", "no health check", "a token", "pip's settings", "a key", "a proxy"],
 )
 def test_an_image_without_is_refused(change: dict[str, Any], message: str) -> None:
     with pytest.raises(CheckError, match=message):
         check.check_config({**GOOD, **change})
+
+
+class _Box:
+    """An engine that answers what it was told to, by the first word that fits."""
+
+    def __init__(self, **answers: tuple[int, str]) -> None:
+        self.answers, self.asked = answers, []  # type: tuple[dict[str, tuple[int, str]], list[list[str]]]
+
+    def execute(self, command: list[str], *, as_root: bool = False) -> subprocess.CompletedProcess[str]:
+        self.asked.append(command)
+        word = next(word for word in (" ".join(command), *command) if word in self.answers)
+        code, text = self.answers[word]
+        return subprocess.CompletedProcess(command, code, text, "")
+
+
+def test_what_a_build_leaves_behind_is_found() -> None:
+    good = {"id": (0, "1000\n"), "ls": (0, "labkit\nnotebooks\n"), "sh": (0, "")}
+    check.check_contents(_Box(**good))
+    for change, message in (
+        ({"id": (0, "0")}, "commands run as user 0"),
+        ({"ls": (0, "labkit\ntests\n")}, "carries tests$"),
+        ({"sh": (0, "/root/.cache/pip\n")}, "carries /root/.cache/pip$"),
+    ):
+        with pytest.raises(CheckError, match=message):
+            check.check_contents(_Box(**{**good, **change}))
+
+
+def test_the_search_finds_caches_and_keys_and_passes_over_an_empty_folder(tmp_path: Path) -> None:
+    for name in ("home/lab/__pycache__/x.pyc", "root/.cache/pip/x", "root/.netrc", "etc/pip.conf"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("x")
+    (tmp_path / "opt").mkdir()
+    (tmp_path / "opt/pip.conf").touch()  # what lending one leaves
+    script = re.sub(
+        r"find (/\S*)( /\S+)?",
+        lambda m: f"find {tmp_path}{m[1]}{f' {tmp_path}{m[2].strip()}' if m[2] else ''}",
+        check.LEFT_BEHIND,
+    )
+    found = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=False).stdout.split()
+    assert {str(Path(name).relative_to(tmp_path)) for name in found} == {
+        "home/lab/__pycache__", "root/.cache/pip", "root/.netrc", "etc/pip.conf",
+    }  # fmt: skip
+
+
+def test_a_health_check_that_says_well_of_nothing_is_refused() -> None:
+    class Asked(_Box):
+        def execute(self, command: list[str], *, as_root: bool = False) -> subprocess.CompletedProcess[str]:
+            port = int(re.findall(r":(\d+)/", command[-1])[0])
+            return subprocess.CompletedProcess(command, 0 if port == 4000 else self.answers["none"][0], "", "")
+
+    check.check_health(Asked(none=(1, "")), GOOD, 4000)
+    with pytest.raises(CheckError, match="says 0 of a server, 0 of none"):
+        check.check_health(Asked(none=(0, "")), GOOD, 4000)
+    with pytest.raises(CheckError, match="says 1 of a server"):
+        check.check_health(Asked(none=(1, "")), GOOD, 4001)
+
+
+def test_a_kernel_that_is_not_proved_inside_fails_the_check() -> None:
+    check.check_kernels(_Box(labkit=(0, "bin_rows.cu as bin_rows: proved\n")))
+    with pytest.raises(CheckError, match=r"(?s)not proved in the container.*needs g\+\+"):
+        check.check_kernels(_Box(labkit=(2, "the CPU runner needs g++")))
 
 
 class _Server(BaseHTTPRequestHandler):
@@ -65,19 +130,17 @@ def port() -> Iterator[int]:
 
 
 def test_a_server_that_wants_the_token_passes_and_one_that_lets_everybody_in_does_not(
-    port: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    check.check_served(port, "right", tmp_path)
+    check.check_served(port, "right", str)
     monkeypatch.setattr(_Server, "open_to_all", True)
     with pytest.raises(CheckError, match="200, 200, 200"):
-        check.check_served(port, "right", tmp_path)
+        check.check_served(port, "right", str)
 
 
-def test_a_server_that_never_answers_ends_with_its_log(tmp_path: Path) -> None:
-    log = tmp_path / "log"
-    log.write_text("no such module")
+def test_a_server_that_never_answers_ends_with_its_log() -> None:
     with pytest.raises(CheckError, match="did not answer within 0 s:\nno such module"):
-        check.check_served(check.free_port(), "t", log, timeout_s=0.0)
+        check.check_served(check.free_port(), "t", lambda: "no such module", timeout_s=0.0)
 
 
 @pytest.mark.parametrize(
@@ -108,7 +171,7 @@ def test_folders_of_wheels_are_lent_and_addresses_are_not(tmp_path: Path) -> Non
 
 
 def test_without_an_engine_the_line_that_installs_one_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engines.shutil, "which", lambda name: None)
+    monkeypatch.setattr("shutil.which", lambda name: None)
     with pytest.raises(CheckError, match="apt-get install -y --no-install-recommends buildah debootstrap"):
         engines.engine()
 

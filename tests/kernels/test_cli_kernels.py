@@ -63,6 +63,7 @@ def test_bad_input_is_one_line(complaint: Callable[..., str]) -> None:
     assert complaint("check-kernel none.cu --op bin_rows").startswith(
         "kernel source not found: 'none.cu'. Check the path"
     )
+    assert complaint("check-kernel bin_rows.cu --op bin_rows").endswith("/kernels/bin_rows.cu'.")
     assert "'.' is a folder, no file" in complaint("check-kernel . --op bin_rows")
     assert "Missing option '--op'" in complaint("check-kernel none.cu")
 
