@@ -196,11 +196,12 @@ def _kernels() -> Iterator[Check]:
 
     def compiles() -> str:
         nvrtc = import_module("labkit.gpu.nvrtc")
+        nvrtc.compile_source('extern "C" __global__ void nothing() {}', "nothing.cu")  # with headers and all
         version = ".".join(map(str, nvrtc.nvrtc_version()))
         return f"NVRTC {version} for {', '.join(f'sm_{arch}' for arch in nvrtc.ARCHES)}"
 
     def ptx() -> str:
-        import_module("labkit.gpu.nvrtc").nvrtc_version()
+        import_module("labkit.gpu.nvrtc").cupy_options((), 90)
         return f"of sm_{import_module('labkit.gpu.verify.stages').PTX_ARCH}, on the CPU"
 
     def runs() -> str:

@@ -22,6 +22,8 @@ ARCHES = (75, 80, 90, 100, 120)
 #: Added to CuPy's options: what ptxas used, and source lines in the PTX. Neither changes the code that is generated.
 _REPORTING = ("--ptxas-options=-v", "-lineinfo")
 
+_INSTALL = "pip install 'labkit[gpu]'"
+
 _NEEDS_FP16 = re.compile(r"^\s*#\s*include\s*[<\"]cuda_(?:fp16|bf16)\.h[>\"]", re.MULTILINE)
 _FIRST_ERROR = re.compile(r"^(?P<file>[^\n(]*)\((?P<line>\d+)\): (?:catastrophic )?error: (?P<text>.*)$", re.MULTILINE)
 
@@ -52,19 +54,18 @@ def _binding() -> Any:
     Raises:
         MissingPackageError: CuPy or NVRTC is not installed.
     """
-    install = "pip install 'labkit[gpu]'"
     try:
         from cupy.cuda import nvrtc
     except ImportError as error:
         raise MissingPackageError(
-            f"kernels are compiled through CuPy, which cannot be imported ({error}): {install}"
+            f"kernels are compiled through CuPy, which cannot be imported ({error}): {_INSTALL}"
         ) from error
     try:
         nvrtc.getVersion()
     except Exception as error:  # the loader of CuPy raises classes of its own, of packages that may be absent
         first = (str(error).splitlines() or [type(error).__name__])[0]
         raise MissingPackageError(
-            f"kernels are compiled by NVRTC, whose library is not found ({first}): {install}"
+            f"kernels are compiled by NVRTC, whose library is not found ({first}): {_INSTALL}"
         ) from error
     return nvrtc
 
@@ -84,12 +85,18 @@ def cupy_options(options: Sequence[str], arch: int) -> tuple[str, ...]:
 
     Among it ``-ftz=true``: float32 arithmetic flushes subnormal numbers to zero.
 
+    Raises:
+        MissingPackageError: CuPy, NVRTC or CUDA's headers are not installed.
+
     Source: ``cupy/cuda/compiler.py``, ``_compile_with_cache_cuda`` and ``_compile_using_nvrtc``, CuPy 14.
     """
     _binding()  # the error that names the missing package comes first
     from cupy._core import core
 
-    assembled = core.assemble_cupy_compiler_options(tuple(options))
+    try:
+        assembled = core.assemble_cupy_compiler_options(tuple(options))
+    except RuntimeError as error:  # CuPy found neither a CUDA toolkit nor the wheel with its headers
+        raise MissingPackageError(f"kernels are compiled with CUDA's headers ({error}): {_INSTALL}") from error
     return (*assembled, "-ftz=true", f"-arch=sm_{arch}", "--device-as-default-execution-space")
 
 
@@ -123,7 +130,7 @@ def compile_source(
     Raises:
         KernelCompileError: the source is wrong; the message has the first error, ``.log`` all of them, each with its
             line in ``source``.
-        MissingPackageError: CuPy or NVRTC is not installed.
+        MissingPackageError: CuPy, NVRTC or CUDA's headers are not installed.
 
     Cost: 0.1 to 0.5 s of one core.
     """

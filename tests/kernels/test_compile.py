@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from labkit.errors import KernelCompileError, MissingPackageError
+from labkit.experiments.doctor import diagnose
 from labkit.gpu import nvrtc
 from labkit.gpu.nvrtc import ARCHES, compile_source, cupy_options
 
@@ -108,6 +109,21 @@ def test_without_cupy_the_error_has_the_install_line(monkeypatch: pytest.MonkeyP
     monkeypatch.setitem(sys.modules, "cupy.cuda", None)
     with pytest.raises(MissingPackageError, match=r"CuPy.*pip install 'labkit\[gpu\]'"):
         compile_source(DOUBLE, "twice.cu")
+
+
+def test_without_the_headers_of_cuda_the_error_has_the_install_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    from cupy._core import core
+
+    def absent(_: tuple[str, ...]) -> tuple[str, ...]:
+        raise RuntimeError("Failed to find CUDA headers.")
+
+    monkeypatch.setattr(core, "assemble_cupy_compiler_options", absent)
+    message = r"CUDA's headers \(Failed to find CUDA headers\.\): pip install 'labkit\[gpu\]'"
+    with pytest.raises(MissingPackageError, match=message):
+        cupy_options((), 90)
+    check = next(check for check in diagnose() if check.name == "kernels: code")
+    assert not check.ok
+    assert "Failed to find CUDA headers" in str(check.reason)
 
 
 def test_without_the_library_of_nvrtc_the_error_has_the_install_line(monkeypatch: pytest.MonkeyPatch) -> None:
