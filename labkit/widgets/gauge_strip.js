@@ -1,4 +1,6 @@
 // GaugeStrip: the newest reading as a row of gauges, each with a line of what came before; history is kept here alone.
+import { staysHere } from "./notebook_keys.mjs";
+
 const KEPT = 75; // readings, half a minute
 const SIZE = { width: 96, height: 22 };
 
@@ -96,7 +98,7 @@ function render({ model, el }) {
     model.save_changes();
   });
   root.addEventListener("keydown", (event) => {
-    if (event.key !== "Tab") event.stopPropagation(); // the notebook's own shortcuts
+    if (staysHere(event)) event.stopPropagation();
   });
   const observer = new IntersectionObserver(([entry]) => {
     inSight = entry.isIntersecting;

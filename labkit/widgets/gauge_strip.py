@@ -14,6 +14,7 @@ from labkit.provenance import Figure
 from labkit.units import format_share
 from labkit.views.gauges import gauges_of
 from labkit.widgets.explained import explained
+from labkit.widgets.modules import joined_modules
 
 _FOLDER = Path(__file__).parent
 #: The page says what it has drawn every 10th time: after so many without a word nobody looks any more.
@@ -32,7 +33,7 @@ class GaugeStrip(anywidget.AnyWidget):
         problem: why it ended by itself.
     """
 
-    _esm = (_FOLDER / "gauge_strip.js").read_text(encoding="utf-8")  # as text: see EdgeEditor
+    _esm = joined_modules("notebook_keys.mjs", "gauge_strip.js")
     _css = (_FOLDER / "gauge_strip.css").read_text(encoding="utf-8")
 
     wanted = T.Bool(True).tag(sync=True)

@@ -1,9 +1,13 @@
 // SortableTable: a table made by Python whose rows are sorted where they are seen; a new table keeps the order asked for.
+import { become, keepingFocus } from "./focus_kept.mjs";
+import { staysHere } from "./notebook_keys.mjs";
+
+const HEADS = "thead tr:last-child th"; // above them may be what groups of columns are of
 
 function sorted(box, sort) {
   const table = box.querySelector("table");
   if (!table) return;
-  const heads = [...table.querySelectorAll("thead tr:last-child th")]; // above them may be what groups of columns are of
+  const heads = [...table.querySelectorAll(HEADS)];
   heads.forEach((head, column) => {
     const is = sort && sort.column === column;
     head.setAttribute("aria-sort", is ? (sort.down ? "descending" : "ascending") : "none");
@@ -38,12 +42,15 @@ function render({ model, el }) {
   const show = () => {
     const parts = model.get("base").split(/([<";])/); // as sortable_table.py splits it
     for (const [number, text] of Object.entries(model.get("patch"))) parts[number] = text;
-    box.innerHTML = parts.join("");
-    sorted(box, sort);
+    const fresh = document.createElement("div");
+    fresh.innerHTML = parts.join("");
+    sorted(fresh, sort);
+    keepingFocus(box, HEADS, () => (box.firstChild ? become(box.firstChild, fresh) : box.append(fresh)));
   };
   const ask = (event) => {
-    const head = event.target.closest("thead tr:last-child th");
-    if (!head || (event.type === "keydown" && event.key !== "Enter" && event.key !== " ")) return;
+    const head = event.target.closest(HEADS);
+    if (!head || (event.type === "keydown" && !["Enter", " "].includes(event.key))) return;
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
     const column = head.cellIndex;
     if (sort?.column !== column) sort = { column, down: false };
@@ -52,7 +59,7 @@ function render({ model, el }) {
   };
   box.addEventListener("click", ask);
   box.addEventListener("keydown", (event) => {
-    if (event.key !== "Tab") event.stopPropagation(); // the notebook's own shortcuts
+    if (staysHere(event)) event.stopPropagation();
     ask(event);
   });
   const listen = (how) => ["change:base", "change:patch"].forEach((name) => model[how](name, show));

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import anywidget
 import traitlets as T
+
+from labkit.widgets.modules import joined_modules
 
 #: Tags, quoted values and the parts of long ones: what changes from one table to the next is little more than numbers.
 #: ``sortable_table.js`` splits with the same expression.
@@ -27,7 +28,7 @@ class SortableTable(anywidget.AnyWidget):
         patch: number of a part -> its text in the table that is shown, where it is not that of ``base``.
     """
 
-    _esm = Path(__file__).with_name("sortable_table.js").read_text(encoding="utf-8")
+    _esm = joined_modules("focus_kept.mjs", "notebook_keys.mjs", "sortable_table.js")
 
     base = T.Unicode().tag(sync=True)
     patch = T.Dict().tag(sync=True)

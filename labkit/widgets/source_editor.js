@@ -1,6 +1,8 @@
 // SourceEditor: kernel sources as text that can be changed, with what is known of each line in the gutter: lanes, sectors
 // and bank passes as bars with numbers, and what is wrong as marks. A transparent textarea lies over the coloured text.
 import { coloured, tabbed } from "./cuda_words.mjs";
+import { keepingFocus } from "./focus_kept.mjs";
+import { staysHere } from "./notebook_keys.mjs";
 
 const SEND_AFTER_MS = 250;
 const LINE_PX = 18;
@@ -11,7 +13,6 @@ const waste = (x) => (x === null ? 0 : Math.max(0, 1 - 1 / x));
 function build(el) {
   const root = document.createElement("div");
   root.className = "labkit-source";
-  root.dataset.lmSuppressShortcuts = "true"; // what is typed here is no shortcut of the notebook
   root.innerHTML = `
     <div class="tabs" role="tablist" aria-label="files"></div>
     <div class="pane" role="tabpanel" tabindex="-1">
@@ -96,7 +97,8 @@ function render({ model, el }) {
     const figures = new Map(model.get("figures").filter((f) => f.file === shown).map((f) => [f.line, f]));
     const marks = new Map();
     for (const mark of marksOf(shown)) marks.set(mark.line, [...(marks.get(mark.line) ?? []), mark]);
-    gutter.replaceChildren(...Array.from({ length: many }, (_, i) => gutterLine(i + 1, figures.get(i + 1), marks.get(i + 1))));
+    const made = Array.from({ length: many }, (_, i) => gutterLine(i + 1, figures.get(i + 1), marks.get(i + 1)));
+    keepingFocus(gutter, "button", () => gutter.replaceChildren(...made));
   };
 
   const gutterLine = (number, figures, marks) => {
@@ -139,7 +141,7 @@ function render({ model, el }) {
 
   const drawTabs = () => {
     const shipped = model.get("shipped");
-    parts.tabs.replaceChildren(...Object.keys(texts).map((file) => {
+    const made = Object.keys(texts).map((file) => {
       const tab = document.createElement("button");
       tab.type = "button";
       tab.setAttribute("role", "tab");
@@ -149,13 +151,14 @@ function render({ model, el }) {
       tab.title = `${texts[file] === shipped[file] ? "as shipped" : "changed"}, ${linesOf(file)} lines with requests`;
       tab.addEventListener("click", () => open(file));
       return tab;
-    }));
+    });
+    keepingFocus(parts.tabs, "button", () => parts.tabs.replaceChildren(...made));
     root.dataset.changed = Object.keys(texts).filter((file) => texts[file] !== shipped[file]).join(",");
     root.dataset.shown = shown;
   };
 
   const drawFound = () => {
-    parts.found.replaceChildren(...model.get("marks").map((mark) => {
+    const made = model.get("marks").map((mark) => {
       const item = document.createElement(mark.line ? "button" : "div");
       item.setAttribute("role", "listitem");
       item.className = "report";
@@ -170,7 +173,8 @@ function render({ model, el }) {
       const times = mark.count > 1 ? ` (${mark.count.toLocaleString("en")} times)` : "";
       item.append(place, title, part("text", mark.text + times));
       return item;
-    }));
+    });
+    keepingFocus(parts.found, "button", () => parts.found.replaceChildren(...made));
     root.dataset.reports = String(model.get("marks").length);
   };
 
@@ -210,8 +214,10 @@ function render({ model, el }) {
   // -- keys ---------------------------------------------------------------------------------------------------------
 
   root.addEventListener("keydown", (event) => {
-    event.stopPropagation(); // the notebook's own shortcuts
-    if (event.target !== area) return;
+    const isEditing = event.target === area;
+    if (staysHere(event) || (isEditing && event.key === "Tab")) event.stopPropagation();
+    else if (timer) send(); // the notebook may be saved: it then has what was typed last
+    if (!isEditing) return;
     const command = event.ctrlKey || event.metaKey;
     if (event.key === "Tab" && !command && !event.altKey) {
       const edit = tabbed(area.value, area.selectionStart, area.selectionEnd, event.shiftKey);
@@ -221,10 +227,12 @@ function render({ model, el }) {
       area.setSelectionRange(edit.start, edit.end);
     } else if (event.key === "Escape") parts.pane.focus();
     else if (event.key === "Enter" && command) check();
-    else if (!(event.key === "Enter" && event.shiftKey) && !(command && event.key.toLowerCase() === "s")) return;
+    else return;
     event.preventDefault();
   });
-  for (const name of ["keyup", "keypress"]) root.addEventListener(name, (event) => event.stopPropagation());
+  for (const name of ["keyup", "keypress"]) {
+    root.addEventListener(name, (event) => { if (staysHere(event)) event.stopPropagation(); });
+  }
   area.addEventListener("input", typed);
   for (const name of ["click", "keyup", "select"]) area.addEventListener(name, drawWhere);
   area.addEventListener("blur", () => { if (timer) send(); });

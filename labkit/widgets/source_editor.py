@@ -32,7 +32,7 @@ class SourceEditor(anywidget.AnyWidget):
         asked: how often a check was asked for.
     """
 
-    _esm = joined_modules("cuda_words.mjs", "source_editor.js")
+    _esm = joined_modules("cuda_words.mjs", "focus_kept.mjs", "notebook_keys.mjs", "source_editor.js")
     # as text: a path would be watched, and would keep every instance alive after it was closed
     _css = (_FOLDER / "source_editor.css").read_text(encoding="utf-8")
 
