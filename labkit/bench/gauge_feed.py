@@ -22,7 +22,7 @@ class GaugeFeed:
 
     Args:
         give: gets every reading.
-        ended: called once, at the end: with what ended it, or with None.
+        ended: called once, at the end, when nothing is sampled any more: with what ended it, or with None.
         interval_s: between two readings, 0.1 to 0.5 s.
     """
 

@@ -56,13 +56,13 @@ class GaugeStrip(anywidget.AnyWidget):
         """Stop and remove. Safe to call twice."""
         with self._lock:
             self._closed = True
-            feed, self._feed = self._feed, None
+            feed = self._feed
         if feed is not None:
             feed.stop(wait=True)
         super().close()
 
     def _follow(self) -> None:
-        """Stream or not, as the user and the page say."""
+        """Stream or not, as the user and the page say. A feed that was stopped ends before another begins."""
         with self._lock:
             wanted = self.wanted and self.visible and not self._closed
             if wanted and self._feed is None:
@@ -70,9 +70,8 @@ class GaugeStrip(anywidget.AnyWidget):
                 self.problem = ""
                 self._feed = GaugeFeed(self._give, self._ended)
             elif not wanted and self._feed is not None:
-                self._feed.stop()
-                self._feed = None
-            self.running = self._feed is not None
+                self._feed.stop()  # what it ends with calls here again
+            self.running = wanted
 
     def _give(self, gauges: MachineGauges, reading: MachineReading, cost: Figure) -> bool:
         """On the feed's thread."""
@@ -88,6 +87,10 @@ class GaugeStrip(anywidget.AnyWidget):
         return True
 
     def _ended(self, error: Exception | None) -> None:
-        if error is not None and not self._closed:
-            self.problem = explained(error)
-            self.wanted = False
+        """On the feed's thread, whose gauges are closed."""
+        with self._lock:
+            self._feed = None
+            if error is not None and not self._closed:
+                self.problem = explained(error)
+                self.wanted = False
+            self._follow()

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 
 import pytest
 
+from labkit.bench import gauge_feed
 from labkit.widgets import gauge_strip
 from labkit.widgets.gauge_strip import GaugeStrip
 
@@ -75,3 +77,40 @@ def test_closing_leaves_no_thread() -> None:
     assert feeds() == 0
     strip.visible = True
     assert feeds() == 0
+
+
+def test_pausing_and_playing_quickly_leaves_one_sampler_that_streams(strip, monkeypatch) -> None:
+    open_now, most, lock = [0], [0], threading.Lock()
+    opened, closed = gauge_feed.MachineGauges.__init__, gauge_feed.MachineGauges.close
+
+    def counted(self: object, by: int, call: Callable[[object], None]) -> None:
+        with lock:
+            open_now[0] += by
+            most[0] = max(most[0], open_now[0])
+        call(self)
+
+    monkeypatch.setattr(gauge_feed.MachineGauges, "__init__", lambda self: counted(self, 1, opened))
+    monkeypatch.setattr(gauge_feed.MachineGauges, "close", lambda self: counted(self, -1, closed))
+    strip.set_state({"visible": True})
+    first_sample(strip)
+    for i in range(20):
+        strip.set_state({"wanted": bool(i % 2)})
+        assert sum(t.name == "labkit-sampler" for t in threading.enumerate()) <= 1
+    assert strip.running
+    for _ in range(2):
+        first_sample(strip)
+    assert (most[0], feeds()) == (1, 1)
+    strip.set_state({"wanted": False})
+    assert not strip.running
+
+
+def test_an_ended_feed_that_is_wanted_again_by_then_begins_anew(strip) -> None:
+    strip.set_state({"visible": True})
+    first = strip._feed
+    first_sample(strip)
+    strip.set_state({"visible": False})
+    strip.set_state({"visible": True})
+    first.stop(wait=True)
+    assert strip._feed is not first
+    first_sample(strip)
+    assert strip.running
