@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -79,7 +80,7 @@ class KernelControls(W.VBox):
         self.cancel.disabled = False
         self._bar.layout.visibility = "visible"
         self._bar.max, self._bar.value = max(1, of), done
-        self._stage.value = stage
+        self._stage.value = html.escape(stage)
 
     def idle(self, said: str = "") -> None:
         """Nothing runs."""
@@ -87,4 +88,4 @@ class KernelControls(W.VBox):
             button.disabled = False
         self.cancel.disabled = True
         self._bar.layout.visibility = "hidden"
-        self._stage.value = said
+        self._stage.value = html.escape(said)

@@ -114,10 +114,11 @@ class KernelLab(W.VBox):
         self._ask(proof=False)
 
     def cancel(self) -> None:
-        """End what runs; what is shown stays."""
+        """End what runs; what is shown stays. A child may take seconds to end: nobody waits for it here."""
         with self._lock:
-            if self._run is not None:
-                self._run.cancel()
+            run = self._run
+        if run is not None:
+            threading.Thread(target=run.cancel, name="labkit-cancel", daemon=True).start()
 
     def wait(self, timeout: float = 120.0) -> bool:
         """Block until everything asked for is done; False when the time is up."""
@@ -125,7 +126,10 @@ class KernelLab(W.VBox):
 
     def close(self) -> None:
         """End what runs and remove the panel. Safe to call twice."""
-        self.cancel()
+        with self._lock:
+            run = self._run
+        if run is not None:
+            run.cancel()
         self._quick.close()
         self._checks.close()
         for part in parts_of(self):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+
 import ipywidgets as W
 import plotly.graph_objects as go
 
@@ -64,7 +66,7 @@ class KernelResults(W.VBox):
             self.resources.value = resources_table(proof.resources)._repr_html_()
         else:
             why = next((text for text in proof.not_proved if text.startswith("compiling")), "it does not compile")
-            self.resources.value = _hint(why)
+            self.resources.value = _hint(html.escape(why))
 
     def show_counts(self, counts: KernelCounts) -> None:
         """The table by regime."""
@@ -83,4 +85,5 @@ def _headed(title: str, content: W.Widget) -> W.VBox:
 
 
 def _hint(text: str) -> str:
+    """``text`` is HTML."""
     return f'<span style="color:var(--jp-ui-font-color2, #666)">{text}</span>'

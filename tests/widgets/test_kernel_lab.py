@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -11,6 +12,7 @@ from labkit.errors import MissingPackageError
 from labkit.experiments.kernel_child import KernelRun
 from labkit.experiments.kernel_lab import Config
 from labkit.experiments.kernel_sources import shipped_sources
+from labkit.gpu.verify.proof import Proof
 from labkit.widgets.kernel_lab import KernelLab
 
 BARRIER = "  __syncthreads();\n"
@@ -88,6 +90,46 @@ def test_cancel_ends_the_check_and_the_buttons_come_back(lab: KernelLab) -> None
     assert lab.answer is None
     assert not lab.controls.check.disabled
     assert lab.controls._stage.value == "cancelled"
+
+
+def test_a_child_that_is_slow_to_end_holds_up_neither_the_page_nor_what_is_asked_next(
+    lab: KernelLab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ends, cancelled = threading.Event(), KernelRun.cancel
+    in_time = []
+
+    def slow(run: KernelRun) -> None:
+        in_time.append(ends.wait(10))  # false where the clicks below wait for this
+        cancelled(run)
+
+    monkeypatch.setattr(KernelRun, "cancel", slow)
+    lab.check()
+    lab.controls.cancel.click()  # comes back though the child has not ended
+    lab.controls.op.value = "segment_pool"
+    assert lab.editor.texts == shipped_sources("segment_pool")
+    ends.set()
+    assert lab.wait()
+    assert lab.answer is None
+    assert in_time
+    assert all(in_time)
+
+
+def test_what_the_compiler_says_of_a_source_is_text(lab: KernelLab) -> None:
+    why = "compiling: <img src=x onerror=alert(1)>"
+    proof = Proof(
+        op="bin_rows",
+        file="bin_rows.cu",
+        kernels=(),
+        trials=0,
+        equal=None,
+        not_proved=(why,),
+        reports=(),
+        resources={},
+        counts=(),
+    )
+    lab.results.show_proof(proof)
+    assert "<img" not in lab.results.resources.value
+    assert "&lt;img" in lab.results.resources.value
 
 
 def test_a_missing_compiler_is_said_with_its_install_line(lab: KernelLab, monkeypatch: pytest.MonkeyPatch) -> None:
