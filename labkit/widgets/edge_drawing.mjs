@@ -1,6 +1,10 @@
 // The picture behind the handles: bars, bands of buckets, optimum, room, cap. Data in, SVG out; no state.
+import { counted } from "./edge_words.mjs";
 
 const SVG = "http://www.w3.org/2000/svg";
+/** Pixels left and right of a handle where it can be taken. */
+export const REACH = 9;
+const ROOM_OF_WORDS = 60;
 
 /** An SVG element with attributes, appended to a parent. */
 export function drawn(name, attributes, parent, text) {
@@ -22,7 +26,7 @@ export function drawHistogram(layer, bars, axis, ticks, box) {
     const top = y(bar.sequences);
     const shape = drawn("rect", { class: "bar", x, y: top, width, height: box.bottom - top }, layer);
     const lengths = bar.low === bar.high ? `${bar.low}` : `${bar.low} to ${bar.high}`;
-    drawn("title", {}, shape, `length ${lengths}: ${bar.users.toLocaleString("en")} sequences`);
+    drawn("title", {}, shape, `length ${lengths}: ${counted(bar.users, "sequence")}`);
   }
   const middle = (bar) => (axis.edgeAt(bar.low - 1) + axis.edgeAt(bar.high)) / 2;
   const points = bars.map((bar) => `${middle(bar).toFixed(1)},${y(bar.events).toFixed(1)}`).join(" ");
@@ -37,9 +41,10 @@ export function drawHistogram(layer, bars, axis, ticks, box) {
   drawn("text", { class: "tick", x: (box.left + box.right) / 2, y: box.bottom + 42 }, layer, title);
 }
 
-/** Bands of the buckets, the more orange the more padding; what is cut off is hatched. */
-export function drawBands(layer, buckets, axis, box, cap) {
+/** Bands of the buckets, the more orange the more padding; `labels` say it over the bars. What is cut off is paler. */
+export function drawBands(layer, labels, buckets, axis, box, cap) {
   layer.replaceChildren();
+  labels.replaceChildren();
   let left = box.left;
   buckets.forEach((bucket, k) => {
     const right = Math.min(box.right, axis.edgeAt(bucket.edge));
@@ -49,7 +54,7 @@ export function drawBands(layer, buckets, axis, box, cap) {
     drawn("rect", { class: "waste", ...rect, "fill-opacity": (0.45 * bucket.padding).toFixed(3) }, layer);
     const words = `${Math.round(100 * bucket.padding)} %`;
     if (width > 7 * words.length) {
-      drawn("text", { class: "pad", x: left + width / 2, y: box.top + 5 }, layer, words);
+      drawn("text", { class: "pad", x: left + width / 2, y: box.top + 5 }, labels, words);
     }
     left = right;
   });
@@ -70,7 +75,7 @@ export function drawHints(layer, optimum, room, axis, box) {
   }
   room.forEach((span) => {
     if (!span || span.low === span.high) return;
-    const x = axis.edgeAt(span.low);
+    const x = Math.max(box.left, axis.edgeAt(span.low));
     const width = Math.max(2, axis.edgeAt(span.high) - x);
     const bar = drawn("rect", { class: "room", x, y: box.bottom + 1, width, height: 5, rx: 2 }, layer);
     drawn("title", {}, bar, `${span.low} to ${span.high}: at most 1 % more slots`);
@@ -78,10 +83,11 @@ export function drawHints(layer, optimum, room, axis, box) {
 }
 
 /** One handle: a line, a grip, a number; `kind` is edge or cap. */
-export function drawHandle(layer, kind, box) {
-  const handle = drawn("g", { class: `handle ${kind}`, tabindex: 0, role: "slider" }, layer);
+export function drawHandle(layer, kind, index, box) {
+  const known = { class: `handle ${kind}`, "data-kind": kind, "data-index": index };
+  const handle = drawn("g", { ...known, tabindex: 0, role: "slider" }, layer);
   const [top, bottom] = [box.top - 6, box.bottom];
-  drawn("rect", { class: "reach", x: -9, y: top - 26, width: 18, height: bottom - top + 26 }, handle);
+  drawn("rect", { class: "reach", x: -REACH, y: top - 26, width: 2 * REACH, height: bottom - top + 26 }, handle);
   drawn("line", { y1: top, y2: bottom }, handle);
   const middle = (top + bottom) / 2;
   if (kind === "cap") drawn("rect", { class: "grip", x: -5, y: middle - 9, width: 10, height: 18, rx: 2 }, handle);
@@ -90,10 +96,15 @@ export function drawHandle(layer, kind, box) {
   return handle;
 }
 
-/** Put a handle at a length, its number above it, in the second row where it would touch the one before. */
-export function placeHandle(handle, x, y, words) {
+/** Put a handle at a pixel, with its number at a height: of an edge above the line, of the cap beside it. */
+export function placeHandle(handle, x, y, words, box) {
   handle.setAttribute("transform", `translate(${x.toFixed(2)},0)`);
   const number = handle.querySelector(".number");
+  if (handle.classList.contains("cap")) {
+    const isLeft = x > box.right - ROOM_OF_WORDS;
+    number.classList.toggle("left", isLeft);
+    number.setAttribute("x", isLeft ? -8 : 8);
+  }
   number.setAttribute("y", y);
   if (number.textContent !== words) number.textContent = words;
 }

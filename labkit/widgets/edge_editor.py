@@ -42,7 +42,10 @@ class EdgeEditor(anywidget.AnyWidget):
         log_axis: the axis of lengths is logarithmic.
     """
 
-    _esm = joined_modules("padding.mjs", "edge_moves.mjs", "length_axis.mjs", "edge_drawing.mjs", "edge_editor.js")
+    _esm = joined_modules(
+        "padding.mjs", "edge_moves.mjs", "length_axis.mjs", "notebook_keys.mjs", "edge_words.mjs", "edge_drawing.mjs",
+        "edge_picture.mjs", "edge_drag.mjs", "edge_page.mjs", "edge_editor.js",
+    )  # fmt: skip
     # as text: a path would be watched, and would keep every instance alive after it was closed
     _css = (_FOLDER / "edge_editor.css").read_text(encoding="utf-8")
 

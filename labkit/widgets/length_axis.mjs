@@ -3,6 +3,12 @@
 const BINS_PER_DOUBLING = 6;
 const LINEAR_BINS = 72;
 
+/** What the axis has to hold: the lengths that occur, and the edges, some of which may lie beyond them. */
+export function spanOfAxis(sums, edges) {
+  const first = sums.values[sums.values[0] > 0 ? 0 : 1] ?? 1;
+  return { shortest: Math.min(first, ...edges), longest: Math.max(sums.longest ?? 1, 1, ...edges) };
+}
+
 /**
  * @param {{shortest: number, longest: number, isLog: boolean, left: number, right: number}} given pixels left .. right
  * @returns lengths to pixels and back; an edge stands right of its length, because it is upper-inclusive
@@ -14,8 +20,9 @@ export function axisOf({ shortest, longest, isLog, left, right }) {
   const to = forward(Math.max(longest, shortest + 1) + 0.5);
   const scale = (right - left) / (to - from);
   const at = (length) => left + (forward(Math.max(length, isLog ? 0.5 : 0)) - from) * scale;
-  const lengthAt = (pixel) => Math.min(longest, Math.max(1, Math.round(back(from + (pixel - left) / scale) - 0.5)));
-  return { at, edgeAt: (edge) => at(edge + 0.5), lengthAt, isLog };
+  const least = isLog ? Math.max(1, shortest) : 1; // where the axis begins: nothing is left of it
+  const lengthAt = (pixel) => Math.min(longest, Math.max(least, Math.round(back(from + (pixel - left) / scale) - 0.5)));
+  return { at, edgeAt: (edge) => at(edge + 0.5), lengthAt, isLog, shortest, longest };
 }
 
 /** Lengths to write on the axis: powers of two, or round numbers; the longest always. */

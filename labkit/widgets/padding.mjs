@@ -67,28 +67,29 @@ export function batchesOf(sequences, width, rules) {
  * @param {{cap: number|null, lengthMultiple: number, overflow: "error"|"truncate"|"drop", budget: number|null,
  *          rows: number, rowMultiple: number, singleRow: boolean, isStatic: boolean}} rules
  * @returns {{problem: string|null, slots: number, kept: number, padding: number, lost: number, truncated: number,
- *            dropped: number, batches: number, ghosts: number, buckets: object[]}} problem: why the policy would be
- *            refused; the other figures are then those of the buckets that there are
+ *            dropped: number, batches: number, ghosts: number, beyond: number, buckets: object[]}} problem: why the
+ *            policy would be refused, in Python's words; the other figures are then those of the buckets that there
+ *            are. truncated, dropped: sequences; beyond: those that, capped, are still longer than the last edge
  */
 export function figuresOf(sums, edges, rules) {
   const own = cappedEdges(edges, rules.cap);
   const last = own[own.length - 1];
-  const takesLonger = rules.overflow !== "drop" || (rules.cap !== null && rules.cap <= last);
+  const isCapped = rules.cap !== null && rules.cap <= last; // nothing is longer than the last edge
   const total = { slots: 0, kept: 0, truncated: 0, batches: 0, ghosts: 0 };
   const buckets = [];
-  let problem = overflowProblem(sums, last, rules);
   let from = 0;
   own.forEach((edge, k) => {
-    const to = k === own.length - 1 && takesLonger ? sums.values.length : atMost(sums.values, edge);
+    const to = k === own.length - 1 && (isCapped || rules.overflow !== "drop") ? sums.values.length : atMost(sums.values, edge);
     const bucket = bucketOf(sums, from, to, edge, rules);
-    if (bucket.problem && problem === null) problem = bucket.problem;
     buckets.push(bucket);
     for (const name of Object.keys(total)) total[name] += bucket[name];
     from = to;
   });
+  const beyond = isCapped ? 0 : sums.sequences - sums.countSums[atMost(sums.values, last)];
   const dropped = sums.sequences - sums.countSums[from];
   const padding = total.slots ? Math.max(0, 1 - total.kept / total.slots) : 0;
-  return { problem, ...total, padding, lost: sums.events - total.kept, dropped, buckets };
+  const problem = overflowProblem(sums, last, beyond, rules) ?? widthProblem(buckets, rules);
+  return { problem, ...total, padding, lost: sums.events - total.kept, dropped, beyond, buckets };
 }
 
 /** One bucket: the distinct lengths from .. to - 1, of which the events up to the edge are kept. */
@@ -102,73 +103,105 @@ function bucketOf(sums, from, to, edge, rules) {
   const split = batchesOf(sequences, width, rules);
   const { batches, rows, ghosts } = split ?? { batches: 0, rows: 0, ghosts: 0 };
   const slots = (sequences + ghosts) * width;
-  const problem = split ? null : `width ${width} is above the token budget ${rules.budget}`;
   const padding = slots ? 1 - kept / slots : 0;
-  return { edge, width, sequences, rows, batches, slots, kept, truncated, ghosts, padding, problem };
+  return { edge, width, sequences, rows, batches, slots, kept, truncated, ghosts, padding, fits: split !== null };
 }
 
-function overflowProblem(sums, last, rules) {
+function overflowProblem(sums, last, beyond, rules) {
+  if (rules.overflow !== "error" || !beyond) return null;
   const longest = rules.cap === null ? sums.longest : Math.min(rules.cap, sums.longest);
-  if (rules.overflow !== "error" || longest <= last) return null;
-  const above = sums.sequences - sums.countSums[atMost(sums.values, last)];
-  return `longest length ${longest} is above the last edge ${last} (${above} sequences)`;
+  return (
+    `longest length ${longest} > last bucket edge ${last} (${beyond} of ${sums.sequences} sequences above it): ` +
+    "raise the last edge, set max_length, or choose overflow 'truncate' or 'drop'."
+  );
 }
 
-/** Slots of the sequences longer than `low` and up to `high`, padded to `high` (or to the cap). O(log m). */
-export function slotsBetween(sums, low, high, rules) {
-  const capped = rules.cap === null ? high : Math.min(high, rules.cap);
-  const beyond = rules.cap !== null && high >= rules.cap ? sums.values.length : atMost(sums.values, high);
-  const sequences = sums.countSums[beyond] - sums.countSums[atMost(sums.values, low)];
-  return Math.max(0, sequences) * roundUp(capped, rules.lengthMultiple);
+function widthProblem(buckets, rules) {
+  const wide = buckets.filter((bucket) => !bucket.fits).length;
+  if (!wide) return null;
+  const { width } = buckets[buckets.length - 1];
+  const others = wide > 1 ? ` (${wide} of ${buckets.length} buckets are too wide)` : "";
+  return (
+    `bucket width ${width} is above token_budget ${rules.budget}, so not one row fits${others}: ` +
+    `raise token_budget to ${width} or more, set max_length, or choose oversize 'single_row'.`
+  );
 }
 
 /**
- * How far each inner edge may move while its two buckets together cost at most `share` of all slots more than now.
- * The last edge is where the data or the cap ends, so that it has no room of its own.
+ * How far each inner edge may move while its two buckets together cost at most `share` of all slots more than now,
+ * at every step on the way. The last edge is where the data or the cap ends, so that it has no room of its own.
  * @returns {({low: number, high: number}|null)[]} one an edge. O(m).
  */
 export function roomOf(sums, edges, rules, share = 0.01) {
   const all = figuresOf(sums, edges, { ...rules, isStatic: false, overflow: "truncate" }).slots;
   return edges.map((edge, k) => {
     if (k === edges.length - 1 || (rules.cap !== null && edge >= rules.cap)) return null;
-    const below = k ? edges[k - 1] : 0;
-    const above = edges[k + 1];
-    const cost = (at) => slotsBetween(sums, below, at, rules) + slotsBetween(sums, at, above, rules);
-    const most = cost(edge) + share * all;
-    const room = { low: edge, high: edge };
-    for (let i = atMost(sums.values, edge) - 1; i >= 0 && sums.values[i] > below; i--) {
-      if (sums.values[i] >= edge) continue;
-      if (cost(sums.values[i]) > most) break;
-      room.low = sums.values[i];
-    }
-    for (let i = atMost(sums.values, edge); i < sums.values.length && sums.values[i] < above; i++) {
-      if (cost(sums.values[i]) > most) break;
-      room.high = sums.values[i];
-    }
-    return room;
+    return roomBetween(sums, k ? edges[k - 1] : 0, edge, edges[k + 1], rules, share * all);
   });
+}
+
+/** Between two lengths that occur, the cost is linear in the width, so that one step takes all of them. */
+function roomBetween(sums, below, edge, above, rules, more) {
+  const { values, countSums } = sums;
+  const { lengthMultiple, cap } = rules;
+  const top = cap === null ? above : Math.min(above, cap);
+  const start = below ? countSums[atMost(values, below)] : 0; // empty sequences take rows of the first bucket
+  const end = cap !== null && above >= cap ? sums.sequences : countSums[atMost(values, above)];
+  const wide = roundUp(top, lengthMultiple);
+  const cost = (at, upTo) => (upTo - start) * roundUp(at, lengthMultiple) + (end - upTo) * wide;
+  let i = atMost(values, edge); // values[i - 1] <= edge < values[i]
+  const most = cost(edge, countSums[i]) + more;
+  let low = edge;
+  for (let j = i; ; j--) {
+    low = j ? Math.max(values[j - 1], below + 1) : below + 1; // narrower with the same sequences: never more
+    if (low === below + 1 || cost(low - 1, countSums[j - 1]) > most) break;
+  }
+  let high = edge;
+  for (; high < top - 1; i++) {
+    const last = Math.min(i < values.length ? values[i] - 1 : Infinity, top - 1);
+    high = furthest(last, high, lengthMultiple, (at) => cost(at, countSums[i]) <= most);
+    if (high < last || high === top - 1 || cost(values[i], countSums[i + 1]) > most) break;
+    high = values[i];
+  }
+  return { low, high };
+}
+
+/** The largest length up to `last` that is within; `from` is. Of equal widths all or none are. O(log). */
+function furthest(last, from, multiple, isWithin) {
+  if (isWithin(last)) return last;
+  let [inside, outside] = [Math.ceil(from / multiple), Math.ceil(last / multiple)];
+  while (outside - inside > 1) {
+    const middle = Math.floor((inside + outside) / 2);
+    if (isWithin(middle * multiple)) inside = middle;
+    else outside = middle;
+  }
+  return Math.max(from, inside * multiple);
 }
 
 /** The length at which one more edge saves the most slots; null where none saves any. O(m). */
 export function bestNewEdge(sums, edges, rules) {
+  const { values, countSums } = sums;
+  const widthOf = (edge) => roundUp(edge, rules.lengthMultiple);
   let best = null;
   let saved = 0;
   let below = 0;
-  for (const edge of edges) {
-    const now = slotsBetween(sums, below, edge, rules);
-    for (let i = atMost(sums.values, below); i < sums.values.length && sums.values[i] < edge; i++) {
-      const at = sums.values[i];
-      if (at < 1) continue;
-      const saves = now - slotsBetween(sums, below, at, rules) - slotsBetween(sums, at, edge, rules);
-      if (saves > saved) [best, saved] = [at, saves];
+  for (const edge of cappedEdges(edges, rules.cap)) {
+    const start = below ? atMost(values, below) : 0;
+    for (let i = start; i < values.length && values[i] < edge; i++) {
+      const saves = (countSums[i + 1] - countSums[start]) * (widthOf(edge) - widthOf(values[i]));
+      if (values[i] >= 1 && saves > saved) [best, saved] = [values[i], saves];
     }
     below = edge;
   }
   return best;
 }
 
-/** Slots above the optimum for this number of edges, as a share of it; null where the optimum is not known. */
-export function aboveOptimum(slots, edges, curve) {
-  const best = curve[Math.min(edges, curve.length) - 1];
-  return best ? slots / best - 1 : null;
+/**
+ * Slots above the optimum for this number of edges, as a share of it, 0 only where they are equal; null where the two
+ * are not to be compared: the optimum is not known, the edges are refused, or they leave out what the optimum holds.
+ */
+export function aboveOptimum(figures, curve) {
+  const best = curve?.[Math.min(figures.buckets.length, curve.length) - 1];
+  if (!best || figures.problem !== null || figures.beyond || figures.slots < best) return null;
+  return figures.slots / best - 1;
 }

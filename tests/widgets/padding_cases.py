@@ -57,12 +57,12 @@ def _case(rng: np.random.Generator) -> dict[str, Any]:
     }
 
 
-def _figures(histogram: LengthHistogram, lineup: Lineup, strategy: Strategy) -> dict[str, Any] | None:
-    """What Python says; None where it refuses the policy."""
+def _figures(histogram: LengthHistogram, lineup: Lineup, strategy: Strategy) -> dict[str, Any]:
+    """What Python says: the figures, or why it refuses the policy."""
     try:
         found: WhatIf = what_if(histogram, lineup.policy(strategy, lineup.edges(histogram)))
-    except PolicyError:
-        return None
+    except PolicyError as error:
+        return {"problem": str(error)}
     return {
         "padding": found.padding_ratio,
         "slots": found.slots,
