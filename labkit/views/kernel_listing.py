@@ -23,7 +23,7 @@ _STYLE = """
 .labkit-listing thead th { position: sticky; top: 0; font-weight: 600; font-size: 11px; padding: 3px 6px;
   background: var(--jp-layout-color2, #eee); color: var(--jp-ui-font-color1, #222); z-index: 1; cursor: help; }
 .labkit-listing td.code, .labkit-listing th.code { text-align: left; padding-left: 12px; width: 100%; }
-.labkit-listing td.number { color: #8A8A8A; }
+.labkit-listing td.number { color: var(--labkit-quiet, #666); }
 .labkit-listing td.lanes { background: linear-gradient(to right, rgba(0,114,178,.38) var(--share), transparent 0); }
 .labkit-listing td.waste { background: linear-gradient(to right, rgba(230,159,0,.5) var(--share), transparent 0); }
 .labkit-listing tr.wrong td.code, .labkit-listing td.why { border-left: 4px solid #D55E00; }

@@ -7,22 +7,24 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from labkit.gpu.verify.proof import Finding, Proof
+from labkit.views.palette import CSS
 from labkit.views.proof_text import proof_text, title_of
 
 #: Style of verdicts.
-PROOF_STYLE = """
-<style>
-.labkit-proof { font: 13px/1.45 var(--jp-ui-font-family, system-ui, sans-serif); margin: 4px 0; }
+PROOF_STYLE = (
+    f"\n<style>\n{CSS}"
+    """.labkit-proof { font: 13px/1.45 var(--jp-ui-font-family, system-ui, sans-serif); margin: 4px 0; }
 .labkit-proof .verdict { font-weight: 700; padding: 1px 8px; border-radius: 4px; border: 1.5px solid; }
-.labkit-proof .right { color: #009E73; }
-.labkit-proof .wrong { color: #D55E00; }
+.labkit-proof .right { color: var(--labkit-good); }
+.labkit-proof .wrong { color: var(--labkit-bad); }
 .labkit-proof ol { margin: 6px 0; padding-left: 26px; }
 .labkit-proof li { margin: 2px 0; }
-.labkit-old .labkit-proof { opacity: .55; }
+.labkit-old .labkit-proof, .labkit-old .labkit-proof .verdict { color: var(--labkit-quiet); font-style: italic; }
 .labkit-old .labkit-proof::after { content: " (of the text before your last change)"; }
 .labkit-proof code { font-size: 12px; }
 </style>
 """
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,7 @@ class EdgeSliders(W.VBox):
             max=MAX_BUCKETS,
             description="buckets",
             style=LABEL,
-            layout={"width": "100%"},
+            layout={"width": "auto"},
         )
         half = {"flex": "1 1 50%", "width": "auto"}
         self.optimal = W.Button(

@@ -13,6 +13,7 @@ from labkit.bench.machine_gauges import MachineGauges, MachineReading
 from labkit.provenance import Figure
 from labkit.units import format_share
 from labkit.views.gauges import gauges_of
+from labkit.views.palette import CSS
 from labkit.widgets.explained import explained
 from labkit.widgets.modules import joined_modules
 
@@ -34,7 +35,7 @@ class GaugeStrip(anywidget.AnyWidget):
     """
 
     _esm = joined_modules("notebook_keys.mjs", "gauge_strip.js")
-    _css = (_FOLDER / "gauge_strip.css").read_text(encoding="utf-8")
+    _css = CSS + (_FOLDER / "gauge_strip.css").read_text(encoding="utf-8")
 
     wanted = T.Bool(True).tag(sync=True)
     visible = T.Bool(False).tag(sync=True)

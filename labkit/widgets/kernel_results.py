@@ -86,4 +86,4 @@ def _headed(title: str, content: W.Widget) -> W.VBox:
 
 def _hint(text: str) -> str:
     """``text`` is HTML."""
-    return f'<span style="color:var(--jp-ui-font-color2, #666)">{text}</span>'
+    return f'<span style="color:var(--labkit-quiet, #666)">{text}</span>'

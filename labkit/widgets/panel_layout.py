@@ -8,14 +8,17 @@ import ipywidgets as W
 
 from labkit.experiments.scores import Scoreboard
 from labkit.lengths.histogram import LengthHistogram
+from labkit.views.palette import CSS
 from labkit.widgets.fit_width import FitWidth
 
-_STYLE = """<style>
-.labkit-panel .labkit-heading { text-align: left; font-weight: 600; background: transparent; padding: 0 2px;
+_STYLE = (
+    f"<style>\n{CSS}"
+    """.labkit-panel .labkit-heading { text-align: left; font-weight: 600; background: transparent; padding: 0 2px;
   color: var(--jp-ui-font-color1, #222); border-bottom: 1px solid rgba(127, 127, 127, .3); box-shadow: none; }
-.labkit-panel .labkit-heading:focus-visible { outline: 2px solid #0072B2; outline-offset: -2px; }
+.labkit-panel .labkit-heading:focus-visible { outline: 2px solid var(--labkit-ring); outline-offset: -2px; }
 .labkit-panel .labkit-heading .labkit-heading { font-weight: 400; }
 </style>"""
+)
 
 
 #: Which of the three tiers the table is of; the editor marks its own numbers *instant*.

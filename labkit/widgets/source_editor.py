@@ -12,6 +12,7 @@ import traitlets as T
 from labkit.gpu.host.reports import LineCounts
 from labkit.gpu.verify.proof import Finding
 from labkit.views.kernel_lines import figures_as_json, line_figures, marks_as_json
+from labkit.views.palette import CSS
 from labkit.widgets.modules import joined_modules
 
 _FOLDER = Path(__file__).parent
@@ -34,7 +35,7 @@ class SourceEditor(anywidget.AnyWidget):
 
     _esm = joined_modules("cuda_words.mjs", "focus_kept.mjs", "notebook_keys.mjs", "source_editor.js")
     # as text: a path would be watched, and would keep every instance alive after it was closed
-    _css = (_FOLDER / "source_editor.css").read_text(encoding="utf-8")
+    _css = CSS + (_FOLDER / "source_editor.css").read_text(encoding="utf-8")
 
     texts = T.Dict(T.Unicode()).tag(sync=True)
     shipped = T.Dict(T.Unicode()).tag(sync=True)
