@@ -56,7 +56,7 @@ class EdgeView {
     });
     svg.addEventListener("focusin", ({ target }) => {
       this.picture.focused = { kind: target.dataset.kind, index: Number(target.dataset.index) };
-      this.schedule();
+      this.offer();
     });
     root.addEventListener("click", (event) => this.act(event.target.closest("[data-do]")?.dataset.do));
     root.addEventListener("keydown", (event) => {
@@ -201,9 +201,8 @@ class EdgeView {
     this.forgetTyped();
     if (isOther) {
       this.drag.end();
-      this.picture.makeHandles(now, null);
-    }
-    this.schedule();
+      this.makeHandles();
+    } else this.schedule();
     this.pump();
     this.rest();
   }
@@ -317,8 +316,15 @@ class EdgeView {
     const { parts, model } = this;
     parts.snap.value = model.get("snap");
     parts.log.checked = model.get("log_axis");
-    this.picture.layout(this.state.now, this.drag.held);
-    this.schedule();
+    this.picture.layout();
+    this.makeHandles();
+  }
+
+  /** Drawn at once, so that what takes the focus has a name. */
+  makeHandles() {
+    const hadFocus = this.picture.makeHandles(this.state.now, this.drag.held);
+    this.draw();
+    if (hadFocus) this.picture.takeFocus();
   }
 
   /** At once, and then once a frame while more changes come. */
@@ -357,14 +363,17 @@ class EdgeView {
     const text = state.now.edges.join(", ");
     if (!this.isTyping && parts.twin.value !== text) parts.twin.value = text;
     parts.twin.setAttribute("aria-invalid", String(Boolean(typed.problem)));
-    const can = {
-      undo: state.past.length > 0, redo: state.future.length > 0,
-      delete: state.now.edges.length > 1 && this.picture.focused.kind === "edge",
-    };
-    // not `disabled`, with which a button loses the focus
-    for (const name of Object.keys(can)) parts[name].setAttribute("aria-disabled", String(!can[name]));
+    this.offer();
     root.dataset.edges = state.now.edges.join(",");
     root.dataset.axis = this.model.get("log_axis") ? "log" : "linear";
+  }
+
+  /** Which buttons do something now; not `disabled`, with which a button loses the focus. */
+  offer() {
+    const { past, now, future } = this.state;
+    const isEdge = this.picture.focused.kind === "edge";
+    const can = { undo: past.length > 0, redo: future.length > 0, delete: now.edges.length > 1 && isEdge };
+    for (const name of Object.keys(can)) this.parts[name].setAttribute("aria-disabled", String(!can[name]));
   }
 }
 

@@ -25,14 +25,13 @@ export const EdgePicture = class {
   }
 
   /** Everything anew at the next drawing: other data, another size, another axis. */
-  layout(setting, held) {
+  layout() {
     const { svg, width } = this;
     if (!width) return;
     svg.setAttribute("viewBox", `0 0 ${width} ${HEIGHT}`);
     svg.setAttribute("height", HEIGHT);
     this.box = { left: MARGIN.left, right: width - MARGIN.right, top: MARGIN.top, bottom: HEIGHT - MARGIN.bottom };
     this.axis = null;
-    this.makeHandles(setting, held);
   }
 
   draw({ setting, figures, room, optimum, sums, limits, isLog, isHeld }) {
@@ -75,17 +74,22 @@ export const EdgePicture = class {
     describe(capHandle, setting, "cap", 0, limits, capText(cap));
   }
 
+  /** Others in their place, to be drawn; says whether one of them had the focus, for `takeFocus` when they are. */
   makeHandles({ edges, cap }, held) {
     const { layers, box } = this;
-    if (!box) return;
+    if (!box) return false;
     const hadFocus = layers.handles.contains(document.activeElement);
     const { kind, index } = this.focused;
     layers.handles.replaceChildren();
     this.handles = edges.map((_, i) => drawHandle(layers.handles, "edge", i, box));
     this.capHandle = cap === null ? null : drawHandle(layers.handles, "cap", 0, box);
     this.focused = { kind: kind === "cap" && cap === null ? "edge" : kind, index: Math.min(index, edges.length - 1) };
-    if (hadFocus) (this.focused.kind === "cap" ? this.capHandle : this.handles[this.focused.index]).focus();
     this.markHeld(held);
+    return hadFocus;
+  }
+
+  takeFocus() {
+    (this.focused.kind === "cap" ? this.capHandle : this.handles[this.focused.index]).focus();
   }
 
   markHeld(held) {
