@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Error, Locator, Page, expect, sync_playwright
 
 from tests.ui.jupyter import CHROMIUM_ARGS, ROOT, JupyterLab, open_notebook, run_all
 
 #: Screenshots of this run, for a person to look at.
 SHOTS = ROOT / "test-results"
 NOTEBOOK = "01_tune_buckets.ipynb"
+_watched: list[Page] = []
 
 
 @pytest.fixture(scope="session")
@@ -45,10 +46,26 @@ def watched_page(browser: Browser, name: str) -> Iterator[Page]:
     page = browser.new_page(viewport={"width": 1500, "height": 1000})
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(f"{error.message}\n{error.stack}"))
-    yield page
-    shot(page, name)
-    page.close()
+    _watched.append(page)
+    try:
+        yield page
+    finally:
+        _watched.remove(page)
+        with contextlib.suppress(Error):  # a page that crashed has no picture; what made the test fail is told
+            shot(page, name)
+        page.close()
     assert errors == [], "the page raised errors"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A test that fails leaves a picture of its own: that of the file is of its last test."""
+    report = yield
+    if report.failed:
+        for page in _watched:
+            with contextlib.suppress(Error):
+                shot(page, f"failed-{item.name}")
+    return report
 
 
 def shot(page: Page, name: str) -> None:
