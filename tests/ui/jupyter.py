@@ -65,7 +65,7 @@ class JupyterLab:
         flags = [
             "--no-browser", "--allow-root", "--ip=127.0.0.1", f"--port={self.port}", "--ServerApp.port_retries=0",
             f"--IdentityProvider.token={self.token}", f"--ServerApp.root_dir={folder}", "--LabApp.news_url=None",
-            "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+            "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate", "--LabApp.expose_app_in_browser=True",
             "--ServerApp.jpserver_extensions={'labkit.server_extension': True}",
         ]  # fmt: skip
         with self._log.open("w") as log:

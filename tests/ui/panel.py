@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from playwright.sync_api import Locator, expect
 
-from tests.ui.jupyter import cell_value
+from tests.ui.inside import ask_kernel
+from tests.ui.jupyter import cell_value, expect_changed
 
 OPTIMAL = "35,66,112,168,236,307,414,737"
 
@@ -22,6 +25,10 @@ def reset(panel: Locator) -> None:
         if field.evaluate("e => e.selectedOptions[0]?.textContent") != label:
             field.select_option(label=label)
     panel.get_by_label("cap", exact=True).uncheck()
+    budget = panel.locator(".labkit-field").get_by_label("token budget", exact=True)
+    if budget.input_value() != "16384":
+        budget.fill("16384")
+        budget.press("Enter")
     panel.get_by_role("button", name="Optimal edges").click()
     expect(panel.locator(".labkit-editor")).to_have_attribute("data-edges", OPTIMAL, timeout=20_000)
     expect(padding(panel)).to_have_attribute("data-value", "0.181039424762092", timeout=20_000)
@@ -54,3 +61,26 @@ def type_edge(panel: Locator, number: int, edge: int) -> None:
     field = edge_row(panel, number).locator("input[type=number]")
     field.fill(str(edge))
     field.press("Enter")
+
+
+def callback_threads(panel: Locator) -> set[str]:
+    """Names of the kernel's threads on which callbacks of the editor ran, in three moves by key.
+
+    The kernel answers the first message of a widget on the thread that published it last, that of the cell.
+    """
+    page, cell = panel.page, padding(panel, "bucket_rows")
+    watch = "panel.editor.observe(lambda _: _names.append(threading.current_thread().name), 'edges')"
+    ask_kernel(page, "0", f"import threading; _names = []; {watch}")
+    for _ in range(3):
+        before = cell.get_attribute("data-value") or ""
+        panel.locator(".labkit-editor .handle.edge").first.focus()
+        page.keyboard.press("ArrowRight")
+        expect_changed(cell, before)
+    names: list[str] = ask_kernel(page, "_names")
+    assert len(names) >= 3
+    return set(names)
+
+
+def thread_names(panel: Locator) -> Any:
+    """Of all threads of the kernel."""
+    return ask_kernel(panel.page, "[t.name for t in __import__('threading').enumerate()]")

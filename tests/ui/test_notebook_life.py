@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.ui.conftest import in_sight, open_panel, watched_page
 from tests.ui.jupyter import JupyterLab, expect_changed, run_all, wait_idle
-from tests.ui.panel import padding
+from tests.ui.panel import callback_threads, padding
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
 
@@ -33,14 +33,25 @@ def expect_alive(panel: Locator, key: str) -> None:
     expect_changed(cell, before)
 
 
+def test_callbacks_run_on_a_subshell_as_jupyterlab_has_it(page: Page) -> None:
+    names = callback_threads(in_sight(page))
+    assert any(name.startswith("subshell-") for name in names), names
+    assert names <= {"MainThread", *(name for name in names if name.startswith("subshell-"))}, names
+
+
 def test_a_page_that_is_loaded_again_finds_its_panel(page: Page) -> None:
+    editor = page.locator(".labkit-editor")
+    moved = editor.get_attribute("data-edges") or ""
     page.keyboard.press("Control+s")
     expect(page.locator(".jp-mod-dirty")).to_have_count(0, timeout=20_000)
     page.reload(wait_until="domcontentloaded")
     page.locator(".jp-NotebookPanel .jp-Notebook").wait_for(state="visible", timeout=60_000)
     wait_idle(page)
     page.locator(".jp-OutputArea .labkit-panel").wait_for(state="attached", timeout=60_000)
-    expect_alive(in_sight(page), "PageUp")
+    panel = in_sight(page)
+    expect(editor).to_have_attribute("data-edges", moved)  # as it was left, not as it opens
+    expect(editor.locator(".handle.edge")).to_have_count(len(moved.split(",")))
+    expect_alive(panel, "PageUp")
 
 
 def test_a_restarted_kernel_runs_all_cells_again(page: Page) -> None:

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Locator, expect
 from tests.ui.conftest import open_panel, watched_page
 from tests.ui.jupyter import JupyterLab, cell_value, expect_changed
 from tests.ui.measuring import measuring
-from tests.ui.panel import padding
+from tests.ui.panel import callback_threads, padding, thread_names
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
 
@@ -29,7 +29,12 @@ def panel(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         lab.stop()
 
 
-def test_edges_models_and_measuring_work_on_the_kernels_main_thread(panel: Locator) -> None:
+def test_callbacks_run_on_the_kernels_main_thread(panel: Locator) -> None:
+    assert callback_threads(panel) == {"MainThread"}
+    assert not [name for name in thread_names(panel) if name.startswith("subshell")]
+
+
+def test_edges_models_and_measuring_work_without_subshells(panel: Locator) -> None:
     cell = padding(panel, "bucket_rows")
     first = panel.locator(".labkit-editor .handle.edge").first
     before = cell.get_attribute("data-value") or ""
