@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Locator, Page, TimeoutError, expect
+from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import TimeoutError as TooLate
 
 from tests.ui.panel import unfold
 
@@ -33,7 +34,7 @@ def test_no_part_has_a_sideways_scrollbar(panel: Locator, width: int, height: in
     panel.page.set_viewport_size({"width": width, "height": height})
     panel.page.wait_for_function("width => innerWidth === width", arg=width)
     try:
-        with contextlib.suppress(TimeoutError):  # figures are fitted in the next frames
+        with contextlib.suppress(TooLate):  # figures are fitted in the next frames
             panel.page.wait_for_function(
                 f"() => !({_SCROLLED})(document.querySelector('.labkit-panel')).length", timeout=5_000
             )

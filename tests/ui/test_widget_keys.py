@@ -9,6 +9,7 @@ from playwright.sync_api import Browser, Page
 
 from labkit.gpu.verify.proof import Finding
 from labkit.widgets.gauge_strip import GaugeStrip
+from labkit.widgets.live_text import LiveText
 from labkit.widgets.sortable_table import SortableTable
 from labkit.widgets.source_editor import SourceEditor
 from tests.ui.widget_page import from_python, reached, show_widget
@@ -123,3 +124,23 @@ def test_tabs_and_reports_of_the_source_keep_the_focus(page: Page) -> None:
     shown.show_findings([Finding("race", "a.cu", 3, "thread 4")], SOURCES)
     from_python(page, shown, "marks", "checked")
     assert "a.cu:3" in focused(page)
+
+
+def test_what_is_said_goes_into_regions_that_were_there_before_and_is_put_once(page: Page) -> None:
+    said = LiveText()
+    show_widget(page, said)
+    page.evaluate(
+        """() => {
+          window.regions = [...document.querySelectorAll("[role=status], [role=alert]")];
+          window.changes = 0;
+          new MutationObserver((all) => { window.changes += all.length; }).observe(document.body, {
+            subtree: true, childList: true, characterData: true });
+        }"""
+    )
+    for text, error in (("<b>no such file", True), ("<b>no such file", True), ("Saved", False), ("", False)):
+        said.say(text, error=error)
+        from_python(page, said, "text", "is_error")
+        assert page.get_by_role("alert").inner_text() == (text if error else "")
+        assert page.get_by_role("status").inner_text() == ("" if error else text)
+    assert page.evaluate("() => window.regions.every((region) => region.isConnected) && window.regions.length") == 2
+    assert page.evaluate("() => window.changes") == 4
