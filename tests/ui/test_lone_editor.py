@@ -49,9 +49,12 @@ def test_a_handle_deleted_under_the_hand_leaves_nothing_to_drag(opened: Opened) 
     editor.page.keyboard.press("Delete")
     editor.says(10, 100)
     editor.page.mouse.up()
-    for step in range(5):
-        editor.page.mouse.move(x + 50 * step, y)
-    editor.says(10, 100)
+    last, _ = editor.grip(editor.handle(2))
+    for to in (x, x + 50, last - 4, last - 8):
+        editor.page.mouse.move(to, y)
+    editor.handle(1).focus()
+    editor.page.keyboard.press("ArrowRight")  # after all moves
+    editor.says(11, 100)
     expect(editor.root.locator(".held")).to_have_count(0)
 
 
@@ -61,11 +64,10 @@ def test_a_button_that_went_up_unnoticed_ends_the_drag(opened: Opened) -> None:
     editor.page.mouse.move(x + 40, y)
     expect(editor.root).not_to_have_attribute("data-edges", "10,40,100")
     shown = editor.edges
-    session = editor.page.context.new_cdp_session(editor.page)
-    session.send("Input.dispatchMouseEvent", {"type": "mouseMoved", "x": x + 90, "y": y, "buttons": 0})
+    moved = {"pointerId": 1, "buttons": 0, "clientX": x + 90, "clientY": y, "bubbles": True}
+    editor.handle(2).dispatch_event("pointermove", moved)
     expect(editor.root.locator(".held")).to_have_count(0)
     assert editor.edges == shown
-    session.detach()
 
 
 def test_another_width_in_a_drag_ends_nothing_and_python_is_heard_afterwards(opened: Opened) -> None:
@@ -355,6 +357,29 @@ def test_numbers_stand_beside_the_line_of_the_cap_and_within_the_picture(opened:
         assert 0 < gap < 15
         assert picture["x"] <= number["x"]
         assert number["x"] + number["width"] <= picture["x"] + picture["width"]
+
+
+def test_the_padding_of_a_bucket_is_written_over_its_bars(opened: Opened) -> None:
+    editor = opened(counts=[1] * 60 + [900] * 40)
+    label = editor.root.locator(".pad").last
+    box = box_of(label)
+    top = editor.page.evaluate(
+        "([x, y]) => { const label = document.querySelectorAll('.pad'); const own = [...label].at(-1);"
+        " own.style.pointerEvents = 'auto'; return document.elementFromPoint(x, y) === own; }",
+        [box["x"] + box["width"] / 2, box["y"] + box["height"] / 2],
+    )
+    assert top
+    halo = label.evaluate("e => [getComputedStyle(e).paintOrder, parseFloat(getComputedStyle(e).strokeWidth)]")
+    assert halo == ["stroke", 3]
+
+
+def test_a_bar_of_one_sequence_says_one_sequence(opened: Opened) -> None:
+    editor = opened(lengths=[1, 40], counts=[1, 2000], edges=[40])
+    titles = [
+        title for title in editor.root.locator(".bar title").all_text_contents() if not title.endswith(" 0 sequences")
+    ]
+    assert titles[0] == "length 1: 1 sequence"
+    assert titles[1].endswith(": 2,000 sequences")
 
 
 # --- the text
