@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import textwrap
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,8 +12,13 @@ import plotly.graph_objects as go
 from labkit.experiments.optimum import elbow
 from labkit.views import palette
 
+#: Letters in a line of what is said instead of a curve, and lines, in the narrowest figure.
+_LINE, _LINES = 36, 7
 
-def curve_data(curve: Sequence[float], events: float, buckets: int, slots: float | None) -> dict[str, Any]:
+
+def curve_data(
+    curve: Sequence[float], events: float, buckets: int, slots: float | None, refused: str = ""
+) -> dict[str, Any]:
     """Points of the picture: the optimum for 1, 2, ... edges, the elbow, and where the edges shown are.
 
     Args:
@@ -19,10 +26,13 @@ def curve_data(curve: Sequence[float], events: float, buckets: int, slots: float
         events: that are kept.
         buckets: edges shown.
         slots: of the edges shown; None where they make no valid policy.
+        refused: why they make none; said where there is no curve.
     """
     padding = [max(0.0, 1 - events / cost) for cost in curve]
     bend = elbow(curve) if curve else None
+    lines = textwrap.wrap(refused, _LINE, max_lines=_LINES, placeholder=" …")
     return {
+        "said": "" if curve else "<br>".join(html.escape(text, quote=False) for text in ("No curve:", *lines)),
         "x": list(range(1, len(padding) + 1)),
         "y": padding,
         "elbow_x": [] if bend is None else [bend],
@@ -32,7 +42,7 @@ def curve_data(curve: Sequence[float], events: float, buckets: int, slots: float
     }
 
 
-def curve_figure(data: dict[str, Any], *, height: int = 230) -> go.Figure:
+def curve_figure(data: dict[str, Any], *, height: int = 270) -> go.Figure:
     """Draw ``curve_data``."""
     figure = go.Figure(
         [
@@ -54,7 +64,10 @@ def curve_figure(data: dict[str, Any], *, height: int = 230) -> go.Figure:
         ]
     )  # fmt: skip
     figure.update_layout(**palette.base_layout(height))
-    figure.update_layout(margin={"l": 52, "r": 12, "t": 10, "b": 58})
+    figure.add_annotation(
+        text=data["said"], xref="paper", yref="paper", x=0.5, y=0.5, showarrow=False, font={"size": 11.5}, align="left"
+    )
+    figure.update_layout(margin={"l": 52, "r": 12, "t": 8, "b": 74})
     figure.update_xaxes(title={"text": "bucket edges", "standoff": 4}, showgrid=False, zeroline=False, dtick=2, tick0=2)
     figure.update_yaxes(title="padding", tickformat=".0%", gridcolor=palette.LINE, zeroline=False, rangemode="tozero")
     return figure

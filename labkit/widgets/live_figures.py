@@ -9,7 +9,7 @@ from labkit.batching.strategies import Strategy
 from labkit.experiments.scores import Scoreboard
 from labkit.views import palette
 from labkit.views.curve_figure import curve_data, curve_figure
-from labkit.views.pareto_figure import pareto_data, pareto_figure
+from labkit.views.pareto_figure import pareto_data, pareto_figure, pareto_labels
 
 
 class LiveFigures:
@@ -32,16 +32,20 @@ class LiveFigures:
         rows = board[Strategy.BUCKET_ROWS].what_if
         events = rows.kept_events if rows is not None else 0
         curve = optimum.curve if optimum is not None and optimum.curve is not None and rows is not None else ()
-        data = curve_data(curve, events, len(board.groups), rows.slots if rows is not None else None)
+        refused = board[Strategy.BUCKET_ROWS].error or ""
+        data = curve_data(curve, events, len(board.groups), rows.slots if rows is not None else None, refused)
         with self.curve.batch_update():
             best, bend, here = self.curve.data
             best.x, best.y = data["x"], data["y"]
             bend.x, bend.y = data["elbow_x"], data["elbow_y"]
             here.x, here.y = data["here_x"], data["here_y"]
+            self.curve.layout.annotations[0].text = data["said"]
         points = pareto_data(board.scores)
         with self.pareto.batch_update():
             marks = self.pareto.data[0]
             marks.x, marks.y = points["x"], points["y"]
-            marks.text, marks.hovertext = points["text"], points["hover"]
+            marks.hovertext = points["hover"]
             marks.marker.size, marks.marker.symbol = points["size"], points["symbol"]
-            self.pareto.layout.xaxis.title.text = points["title"]
+            axis = self.pareto.layout.xaxis
+            axis.title.text, axis.range, axis.tickvals = points["title"], points["range"], points["ticks"]
+            self.pareto.layout.annotations = pareto_labels(points)
