@@ -57,8 +57,13 @@ def edge_row(panel: Locator, number: int) -> Locator:
     return panel.locator(".widget-hbox", has=panel.page.get_by_text(f"edge {number}", exact=True)).last
 
 
+def edge_field(panel: Locator, number: int) -> Locator:
+    """Where an edge is typed."""
+    return edge_row(panel, number).locator(".labkit-field input")
+
+
 def type_edge(panel: Locator, number: int, edge: int) -> None:
-    field = edge_row(panel, number).locator("input[type=number]")
+    field = edge_field(panel, number)
     field.fill(str(edge))
     field.press("Enter")
 
