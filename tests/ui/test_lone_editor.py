@@ -370,7 +370,7 @@ def test_the_padding_of_a_bucket_is_written_over_its_bars(opened: Opened) -> Non
     )
     assert top
     halo = label.evaluate("e => [getComputedStyle(e).paintOrder, parseFloat(getComputedStyle(e).strokeWidth)]")
-    assert halo == ["stroke", 3]
+    assert halo == ["stroke", 5]
 
 
 def test_a_bar_of_one_sequence_says_one_sequence(opened: Opened) -> None:
