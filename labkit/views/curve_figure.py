@@ -67,6 +67,7 @@ def curve_figure(data: dict[str, Any], *, height: int = 270) -> go.Figure:
     figure.add_annotation(
         text=data["said"], xref="paper", yref="paper", x=0.5, y=0.5, showarrow=False, font={"size": 11.5}, align="left"
     )
+    figure.update_layout(xaxis_visible=not data["said"], yaxis_visible=not data["said"])
     figure.update_layout(margin={"l": 52, "r": 12, "t": 8, "b": 74})
     figure.update_xaxes(title={"text": "bucket edges", "standoff": 4}, showgrid=False, zeroline=False, dtick=2, tick0=2)
     figure.update_yaxes(title="padding", tickformat=".0%", gridcolor=palette.LINE, zeroline=False, rangemode="tozero")

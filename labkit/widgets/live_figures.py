@@ -40,6 +40,7 @@ class LiveFigures:
             bend.x, bend.y = data["elbow_x"], data["elbow_y"]
             here.x, here.y = data["here_x"], data["here_y"]
             self.curve.layout.annotations[0].text = data["said"]
+            self.curve.layout.xaxis.visible = self.curve.layout.yaxis.visible = not data["said"]
         points = pareto_data(board.scores)
         with self.pareto.batch_update():
             marks = self.pareto.data[0]

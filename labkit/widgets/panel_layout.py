@@ -16,6 +16,7 @@ _STYLE = (
     """.labkit-panel .labkit-heading { text-align: left; font-weight: 600; background: transparent; padding: 0 2px;
   color: var(--jp-ui-font-color1, #222); border-bottom: 1px solid rgba(127, 127, 127, .3); box-shadow: none; }
 .labkit-panel .labkit-heading:focus-visible { outline: 2px solid var(--labkit-ring); outline-offset: -2px; }
+.labkit-panel .labkit-summary { display: flex; flex-wrap: wrap; }
 .labkit-panel .labkit-heading .labkit-heading { font-weight: 400; }
 </style>"""
 )
@@ -32,12 +33,12 @@ LIVE = (
 def columns(controls: Sequence[W.Widget], picture: Sequence[W.Widget], figures: Sequence[W.Widget]) -> W.HBox:
     """Controls on the left; on the right the picture with what belongs to it, and the figures side by side below.
 
-    Where there is no room for both, the right column goes below the left one.
+    Where there is no room for both, the right column goes below the left one, which then is as wide.
     """
-    left = W.VBox([W.HTML(_STYLE), *controls], layout={"flex": "0 0 376px", "padding": "0 14px 0 0"})
+    left = W.VBox([W.HTML(_STYLE), *controls], layout={"flex": "1 0 376px", "padding": "0 14px 0 0"})
     halves = [W.VBox([figure], layout={"flex": "1 1 300px", "min_width": "0"}) for figure in figures]
     below = W.HBox(halves, layout={"flex_flow": "row wrap", "width": "100%"})
-    right = W.VBox([FitWidth(), *picture, below], layout={"flex": "1 1 260px", "min_width": "0"})
+    right = W.VBox([FitWidth(), *picture, below], layout={"flex": "1000 1 260px", "min_width": "0"})
     return W.HBox([left, right], layout={"flex_flow": "row wrap", "width": "100%"})
 
 

@@ -16,8 +16,8 @@ pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
 
 _CONTRAST = Path(__file__).with_name("contrast.js").read_text(encoding="utf-8")
 _CONTRAST = _CONTRAST[_CONTRAST.index("(root) =>") :]
-#: Elements that can be scrolled sideways, but for those of a table that says so.
-_SCROLLED = """root => [...root.querySelectorAll("*")]
+#: Elements of the output that can be scrolled sideways, but for the box of a table.
+_SCROLLED = """panel => [panel.closest(".jp-OutputArea"), ...panel.closest(".jp-OutputArea").querySelectorAll("*")]
   .filter(e => ["auto", "scroll"].includes(getComputedStyle(e).overflowX) && e.clientWidth > 0)
   .filter(e => e.scrollWidth > e.clientWidth && !e.matches(".labkit-table-box, input, textarea"))
   .map(e => `${e.className}: ${e.scrollWidth} > ${e.clientWidth}`)"""

@@ -91,10 +91,12 @@ def test_the_live_figure_says_why_there_is_no_curve_and_takes_it_back() -> None:
     shown = LiveFigures()
     lineup = Lineup(bucket_edges=(100, 500))
     shown.draw(score(LENGTHS, lineup), None)
+    assert not shown.curve.layout.yaxis.visible  # its lines would go through the text
     assert "longest length 737" in shown.curve.layout.annotations[0].text.replace("<br>", " ")
     lineup = Lineup(bucket_edges=(100, 737))
     shown.draw(score(LENGTHS, lineup), OptimumCache().best(LENGTHS, lineup, 2))
     assert shown.curve.layout.annotations[0].text == ""
+    assert shown.curve.layout.yaxis.visible
     assert len(shown.pareto.layout.annotations) == len(pareto_data(score(LENGTHS, lineup).scores)["labels"])
     shown.curve.close()
     shown.pareto.close()
