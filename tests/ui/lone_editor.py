@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Browser, FloatRect, Locator, Page, expect
 
 from labkit.experiments.lineup import Lineup
 from labkit.widgets.edge_editor import EdgeEditor, rules_of
@@ -111,3 +113,23 @@ class LoneEditor:
         return self.page.evaluate(
             "() => document.activeElement.getAttribute('aria-label') ?? document.activeElement.textContent"
         )
+
+
+Opened = Callable[..., LoneEditor]
+
+
+@contextlib.contextmanager
+def lone_page(browser: Browser) -> Iterator[Page]:
+    """An empty page whose errors fail the test."""
+    page = browser.new_page(viewport={"width": 1000, "height": 700})
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(f"{error.message}\n{error.stack}"))
+    yield page
+    page.close()
+    assert errors == [], "the page raised errors"
+
+
+def box_of(part: Locator) -> FloatRect:
+    box = part.bounding_box()
+    assert box is not None
+    return box
