@@ -46,7 +46,9 @@ def _probed() -> str:
 
 def _way_out() -> str:
     if torch.version.cuda is None:
-        return "On a machine with an NVIDIA GPU install torch's CUDA build (pip install torch); here use --device cpu."
+        return (
+            "On a machine with an NVIDIA GPU: pip install torch (the CUDA build); here measure on cpu (--device cpu)."
+        )
     return (
         "Install the NVIDIA driver, in a container start it with --gpus all, unset CUDA_VISIBLE_DEVICES; or use "
         "--device cpu."

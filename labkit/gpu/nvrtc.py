@@ -8,6 +8,7 @@ loads, because the options are the same.
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -23,6 +24,7 @@ ARCHES = (75, 80, 90, 100, 120)
 _REPORTING = ("--ptxas-options=-v", "-lineinfo")
 
 _INSTALL = "pip install 'labkit[gpu]'"
+_LOADING = threading.Lock()
 
 _NEEDS_FP16 = re.compile(r"^\s*#\s*include\s*[<\"]cuda_(?:fp16|bf16)\.h[>\"]", re.MULTILINE)
 _FIRST_ERROR = re.compile(r"^(?P<file>[^\n(]*)\((?P<line>\d+)\): (?:catastrophic )?error: (?P<text>.*)$", re.MULTILINE)
@@ -47,13 +49,20 @@ class Compiled:
     log: str
 
 
-@cache
 def _binding() -> Any:
     """CuPy's NVRTC binding, once it has been seen to find the library.
+
+    One thread at a time: while CuPy still looks for the library, NVRTC does not find its built-ins.
 
     Raises:
         MissingPackageError: CuPy or NVRTC is not installed.
     """
+    with _LOADING:
+        return _found_binding()
+
+
+@cache
+def _found_binding() -> Any:
     try:
         from cupy.cuda import nvrtc
     except ImportError as error:

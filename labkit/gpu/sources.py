@@ -35,7 +35,9 @@ def kernel_text(path: Path, source: str | None = None) -> str:
         if not header.is_file():
             continue  # the line stays, and compilers say with its number that there is no such file
         following = text.count("\n", 0, match.end()) + 2
-        pieces += [text[done : match.start()], f'#line 1 "{header.name}"\n', _read(header)]
+        inside = _read(header)
+        ending = "" if inside.endswith("\n") else "\n"  # the next #line needs a line of its own
+        pieces += [text[done : match.start()], f'#line 1 "{header.name}"\n', inside, ending]
         pieces.append(f'#line {following} "{path.name}"')
         done = match.end()
     return "".join([*pieces, text[done:]])

@@ -17,10 +17,10 @@ def summary_items(histogram: LengthHistogram) -> list[tuple[str, str]]:
     items = [
         ("sequences", format_count(histogram.sequences)),
         ("events", format_count(histogram.events)),
-        ("mean", f"{histogram.mean:.1f}"),
-        ("P50", f"{p50:g}"),
-        ("P95", f"{p95:.4g}"),
-        ("P99", f"{p99:.4g}"),
+        ("mean", f"{histogram.mean:.1f}" if histogram.mean < 10_000 else format_count(histogram.mean)),
+        ("P50", format_count(p50)),
+        ("P95", format_count(p95)),
+        ("P99", format_count(p99)),
         ("longest", format_count(histogram.max)),
         ("Gini", f"{histogram.gini:.2f}"),
     ]

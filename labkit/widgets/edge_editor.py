@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import anywidget
 import numpy as np
@@ -17,6 +18,14 @@ from labkit.lengths.histogram import LengthHistogram
 from labkit.widgets.modules import joined_modules
 
 _FOLDER = Path(__file__).parent
+
+
+class Setting(NamedTuple):
+    """What the page said: the ``edges`` and the cap ``max_length`` of change number ``seq``."""
+
+    seq: int
+    edges: tuple[int, ...]
+    max_length: int | None
 
 
 class EdgeEditor(anywidget.AnyWidget):
@@ -37,7 +46,8 @@ class EdgeEditor(anywidget.AnyWidget):
         seq: number of the newest change by the user.
         answered: number of the newest change that has been answered; set it by ``answer``.
         rules: what else decides on slots: token budget, multiples, overflow.
-        optimum: ``edges`` of the optimum for this number, and ``curve``, the fewest slots for 1, 2, ... edges.
+        optimum: ``edges`` of the optimum for this number, ``curve``, the fewest slots for 1, 2, ... edges, and the
+            ``cap`` under which that holds; empty where it is not known.
         snap: edges are kept at multiples of it.
         log_axis: the axis of lengths is logarithmic.
     """
@@ -70,41 +80,77 @@ class EdgeEditor(anywidget.AnyWidget):
         most: int = 16,
     ) -> None:
         """Send the histogram once; what follows are small messages."""
+        # held while a message of the page is taken in and while an answer is given, never while others are called
+        self._taking = threading.RLock()
+        self._is_taking = self._was_moved = False
         super().__init__(edges=list(edges), most=most, rules=rules_of(Lineup()), **_sent(histogram))
+        self._shown = histogram
         self._changed = changed
         self.observe(self._moved, "seq")
 
-    def show_histogram(self, histogram: LengthHistogram) -> None:
-        """Other data: bars and prefix sums are made anew in the browser."""
-        with self.hold_sync():
-            for name, value in _sent(histogram).items():
-                setattr(self, name, value)
+    @property
+    def setting(self) -> Setting:
+        """What the page said last: edges and cap with the number that they came with."""
+        with self._taking:
+            return Setting(self.seq, tuple(self.edges), self.max_length)
 
     def answer(
-        self, seq: int, lineup: Lineup, *, edges: Sequence[int] | None = None, optimum: Edges | None = None
+        self,
+        seq: int,
+        lineup: Lineup,
+        *,
+        histogram: LengthHistogram | None = None,
+        edges: Sequence[int] | None = None,
+        optimum: Edges | None = None,
     ) -> None:
         """Say that change number ``seq`` is answered, in one message with all that goes with it.
 
+        Edges and cap stay as they are where the page has sent newer ones in the meantime.
+
         Args:
-            seq: the ``seq`` that was read with the edges that were scored.
+            seq: the ``seq`` of the ``setting`` that was scored.
             lineup: the settings that were scored.
+            histogram: that they were scored on; other data is sent together with its edges.
             edges: where Python chose them; None leaves those of the user.
             optimum: the optimal edges with their curve; None where they are not known.
         """
-        with self.hold_sync():
+        with self._taking, self.hold_sync():
+            is_new = histogram is not None and histogram is not self._shown
+            if histogram is not None and is_new:
+                self._shown = histogram
+                for name, value in _sent(histogram).items():
+                    setattr(self, name, value)
             self.rules = rules_of(lineup)
-            self.max_length = lineup.max_length
-            self.optimum = (
-                {}
-                if optimum is None or optimum.curve is None
-                else {"edges": list(optimum.edges), "curve": list(optimum.curve)}
-            )
-            if edges is not None:
-                self.edges = list(edges)
+            self.show_optimum(optimum, lineup.max_length)
+            if is_new or seq >= self.seq:
+                self.max_length = lineup.max_length
+                if edges is not None:
+                    self.edges = list(edges)
             self.answered = max(self.answered, seq)
 
+    def show_optimum(self, optimum: Edges | None, max_length: int | None) -> None:
+        """Show where the optimal edges lie under this cap, or nothing."""
+        if optimum is None or optimum.curve is None:
+            self.optimum = {}
+        else:
+            self.optimum = {"edges": list(optimum.edges), "curve": list(optimum.curve), "cap": max_length}
+
+    def set_state(self, sync_data: Any) -> None:
+        """Take in a message of the page; listeners hear of it when all of it is there."""
+        with self._taking:
+            self._is_taking = True
+            try:
+                super().set_state(sync_data)
+            finally:
+                self._is_taking = False
+                moved, self._was_moved = self._was_moved, False
+        if moved:
+            self._moved(None)
+
     def _moved(self, _: Any) -> None:
-        if self._changed is not None:
+        if self._is_taking:
+            self._was_moved = True
+        elif self._changed is not None:
             self._changed()
 
 

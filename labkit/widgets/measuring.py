@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -41,6 +42,7 @@ class Measuring:
     Args:
         shown: says what is shown.
         changed: called (without arguments, on the measuring thread) when there is a new record.
+        later: runs what it is given once everything that was asked for before is shown.
 
     Attributes:
         controls: the widget.
@@ -49,26 +51,56 @@ class Measuring:
     #: What is run where no model is chosen.
     DEFAULT_MODEL = Model.DIN
 
-    def __init__(self, shown: Callable[[], Shown], changed: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        shown: Callable[[], Shown],
+        changed: Callable[[], None],
+        later: Callable[[Callable[[], None]], None],
+    ) -> None:
         """Nothing is measured before the button is pressed."""
-        self._shown, self._changed = shown, changed
+        self._shown, self._changed, self._later = shown, changed, later
+        self._asking = threading.Lock()
+        self._asked = False  # the button was pressed, and what is to be measured is not known yet
         self._thread = MeasureThread(self._tell, self._ended)
         self._job: Job | None = None
         self._new: list[Record] = []  # of the newest job
         self._records: dict[Strategy, tuple[Record, Job]] = {}
-        self.controls = MeasureControls(self.start, self._thread.cancel)
+        self.controls = MeasureControls(self.start, self.cancel)
 
     def start(self) -> None:
-        """Measure what is shown; what cannot be is said at the button."""
-        if self._thread.running:
-            return
-        try:
-            job = self._wanted(self._shown())
-            self._job, self._new = job, []
-            self.controls.began(f"starting: {job.model} on {job.device}")
-            self._thread.start(job)
-        except LabkitError as error:
-            self.controls.ended(explained(error), error=True)
+        """Measure what was asked for before; what cannot be is said at the button."""
+        with self._asking:
+            if self._asked or self._thread.running:
+                return
+            self._asked = True
+        self.controls.began("starting")
+        self._later(self._start)
+
+    def cancel(self) -> None:
+        """Have the measurement ended; what was measured before is kept. Does not wait."""
+        with self._asking:
+            had_asked, self._asked = self._asked, False
+        if had_asked:
+            self.controls.ended("cancelled: nothing was measured")
+        else:
+            self._thread.cancel()
+
+    def _start(self) -> None:
+        with self._asking:
+            if not self._asked:
+                return
+            try:
+                job = self._wanted(self._shown())
+                self._job, self._new = job, []
+                self.controls.say(f"starting: {job.model} on {job.device}")
+                self._thread.start(job)
+            except LabkitError as error:
+                self.controls.ended(explained(error), error=True)
+            except Exception:
+                self.controls.ended("not started", error=True)
+                raise
+            finally:
+                self._asked = False
 
     def measured(self, now: Shown) -> Measured:
         """The records beside what is shown now; one of other lengths, another policy or another model is stale."""

@@ -6,9 +6,17 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 _Request = TypeVar("_Request")
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked(Generic[_Request]):
+    """A request in the queue."""
+
+    request: _Request
 
 
 class NewestWins(Generic[_Request]):
@@ -38,8 +46,7 @@ class NewestWins(Generic[_Request]):
         """Remember what to call; nothing is started."""
         self._work, self._settle, self._fail, self._quiet_s = work, settle, fail, quiet_s
         self._wake = threading.Condition()
-        self._actions: deque[Callable[[], None]] = deque()
-        self._request: list[_Request] = []  # at most one
+        self._queue: deque[_Asked[_Request] | Callable[[], None]] = deque()  # never two requests side by side
         self._unsettled = False
         self._asked_at = 0.0
         self._waiting = 0
@@ -48,16 +55,21 @@ class NewestWins(Generic[_Request]):
         self._thread: threading.Thread | None = None
 
     def submit(self, request: _Request) -> None:
-        """Ask for an answer; replaces a request that still waits."""
+        """Ask for an answer; replaces a request that still waits, unless an action waits behind it."""
         with self._wake:
-            self._request[:] = [request]
+            if self._queue and isinstance(self._queue[-1], _Asked):
+                self._queue.pop()
+            self._queue.append(_Asked(request))
             self._asked_at = time.monotonic()
             self._start()
 
     def call(self, action: Callable[[], None]) -> None:
-        """Run an action on the worker; actions are never skipped and keep their order."""
+        """Run an action on the worker, after what was asked before it: it finds the answer there.
+
+        Actions are never skipped and keep their order.
+        """
         with self._wake:
-            self._actions.append(action)
+            self._queue.append(action)
             self._start()
 
     def wait(self, timeout: float = 30.0) -> bool:
@@ -74,8 +86,7 @@ class NewestWins(Generic[_Request]):
         """Finish what runs, forget what waits, take nothing more. Safe to call twice."""
         with self._wake:
             self._closed = True
-            self._actions.clear()
-            self._request.clear()
+            self._queue.clear()
             self._unsettled = False
             self._wake.notify_all()
         thread = self._thread
@@ -83,7 +94,7 @@ class NewestWins(Generic[_Request]):
             thread.join(timeout=5.0)
 
     def _idle(self) -> bool:
-        return not (self._busy or self._actions or self._request or self._unsettled)
+        return not (self._busy or self._queue or self._unsettled)
 
     def _start(self) -> None:
         if self._closed:
@@ -106,7 +117,7 @@ class NewestWins(Generic[_Request]):
     def _next(self) -> Callable[[], None] | None:
         """The next thing to do, or None when the thread should end."""
         with self._wake:
-            while not (self._closed or self._actions or self._request):
+            while not (self._closed or self._queue):
                 if not self._unsettled:
                     if not self._wake.wait_for(lambda: self._closed or not self._idle(), self._LINGER_S):
                         break
@@ -120,8 +131,8 @@ class NewestWins(Generic[_Request]):
                 self._thread = None
                 return None
             self._busy = True
-            if self._actions:
-                return self._actions.popleft()
-            request = self._request.pop()
+            job = self._queue.popleft()
+            if not isinstance(job, _Asked):
+                return job
             self._unsettled = True
-            return lambda: self._work(request)
+            return lambda: self._work(job.request)

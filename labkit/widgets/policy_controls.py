@@ -13,6 +13,8 @@ from labkit.experiments.lineup import Lineup
 from labkit.lengths.histogram import LengthHistogram
 from labkit.widgets.log_int import LogInt
 
+#: The largest number that may be typed: slots are counted in 64 bits, so that rows x width stays far below 2**63.
+_MOST = 2**31 - 1
 _MULTIPLES = [1, 2, 4, 8, 16, 32, 64, 128]
 
 
@@ -27,8 +29,10 @@ class PolicyControls(W.VBox):
 
     def __init__(self, lineup: Lineup, longest: int, changed: Callable[[], None]) -> None:
         """Lay out the controls."""
-        self.token_budget = LogInt("token budget", lineup.token_budget, 1, max(1 << 20, lineup.token_budget))
-        self.rows = LogInt("rows", lineup.rows, 1, max(65_536, lineup.rows))
+        self.token_budget = LogInt(
+            "token budget", lineup.token_budget, 1, max(1 << 20, lineup.token_budget), most=_MOST
+        )
+        self.rows = LogInt("rows", lineup.rows, 1, max(65_536, lineup.rows), most=_MOST)
         self.has_cap = _box(lineup.max_length is not None, "cap")
         self.cap = LogInt(
             "max length", lineup.max_length or longest, 1, max(2, longest, lineup.max_length or 1), flex="1 1 auto"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from labkit.batching.edges import Edges
 from labkit.batching.strategies import Strategy
 from labkit.errors import LabkitError
 from labkit.experiments.background_traces import BackgroundTraces
-from labkit.experiments.lineup import Lineup
+from labkit.experiments.lineup import EdgesBy, Lineup
 from labkit.experiments.optimum import OptimumCache
 from labkit.experiments.scores import Scoreboard, score
 from labkit.experiments.tune_buckets import Config, load, save_tuned
@@ -22,7 +23,7 @@ from labkit.lengths.histogram import LengthHistogram
 from labkit.views.dataset_summary import Summary
 from labkit.views.strategy_table import strategy_table
 from labkit.widgets.data_controls import DataControls
-from labkit.widgets.edge_editor import EdgeEditor
+from labkit.widgets.edge_editor import EdgeEditor, Setting
 from labkit.widgets.edge_sliders import MAX_BUCKETS, EdgeSliders
 from labkit.widgets.explained import explained
 from labkit.widgets.export_box import ExportBox
@@ -72,7 +73,9 @@ class TuningPanel(W.VBox):
         Raises:
             LabkitError: the data of ``config`` cannot be read.
         """
+        self._stops: list[Callable[[], None]] = []  # what has to end with the panel; a constructor that failed has few
         self._worker: NewestWins[_Request] = NewestWins(self._answer, self._draw, self._fail)
+        self._stops.append(self._worker.close)
         config = config or Config()
         self._histogram = load(config)
         if replaces is not None:
@@ -80,6 +83,9 @@ class TuningPanel(W.VBox):
         self._lock = threading.RLock()
         self._seq = 0
         self._data_problem = ""  # why the data set that was asked for is not the one that is shown
+        self._data_note = ""  # what else changed with the data, said with the next answer
+        self._answered = _Request(0, 0, self._histogram, config.lineup, None)  # what is shown is the answer to it
+        self._setting = Setting(0, (), None)  # the newest of the editor that the controls have taken
         self.board = Scoreboard(None, ())
         self._optima = OptimumCache(MAX_BUCKETS)
         self._optimum: Edges | None = None
@@ -88,9 +94,10 @@ class TuningPanel(W.VBox):
         self.edges = EdgeSliders(config.buckets, self._histogram.max, config.edges_by, self._enqueue)
         self.models = ModelControls(config.choice, self._enqueue)
         self._traces = BackgroundTraces(self._enqueue)
-        self.measuring = Measuring(self._shown, self._enqueue)
+        self.measuring = Measuring(self._shown, self._enqueue, self._worker.call)
+        self._stops.append(self.measuring.close)
         self.export = ExportBox(config.strategy, out, self._export)
-        self.shelf = Shelf(config.strategy, self._now, self._restore)
+        self.shelf = Shelf(config.strategy, self._now, self._restore, self._worker.call)
         self._loaded = config, self.data.title  # what the histogram is of
         self.summary = W.HTML(Summary(self._histogram, self.data.title)._repr_html_())
         self.message = W.HTML()
@@ -99,6 +106,7 @@ class TuningPanel(W.VBox):
         self.editor = EdgeEditor(self._histogram, (max(1, self._histogram.max),), self._edited, most=MAX_BUCKETS)
         self.figures = LiveFigures()
         self.gauges = GaugeStrip()
+        self._stops.append(self.gauges.close)
         super().__init__([self.summary, self._columns()])
         self.add_class("labkit-panel")
         if config.buckets > MAX_BUCKETS:
@@ -130,9 +138,8 @@ class TuningPanel(W.VBox):
 
     def close(self) -> None:
         """Stop the worker and remove the panel with everything in it. Safe to call twice."""
-        self._worker.close()
-        self.measuring.close()
-        self.gauges.close()
+        for stop in self._stops:
+            stop()
         for part in parts_of(self):
             W.Widget.close(part)
 
@@ -160,14 +167,15 @@ class TuningPanel(W.VBox):
                 bucket_edges=self.edges.edges if by_hand else None,
             )
             choice = self.models.choice
-            self._worker.submit(_Request(self._seq, self.editor.seq, self._histogram, lineup, choice))
+            self._worker.submit(_Request(self._seq, self._setting.seq, self._histogram, lineup, choice))
 
     def _edited(self) -> None:
         """Edges, and perhaps the cap, moved on the histogram: the twins follow when the hand rests."""
         with self._lock:
-            if self.editor.max_length != self.settings.max_length:
-                self.settings.take_cap(self.editor.max_length)
-            self.edges.take(self.editor.edges)
+            self._setting = self.editor.setting
+            if self._setting.max_length != self.settings.max_length:
+                self.settings.take_cap(self._setting.max_length)
+            self.edges.take(self._setting.edges)
             self._enqueue()
 
     def _load(self) -> None:
@@ -185,43 +193,56 @@ class TuningPanel(W.VBox):
 
     def _answer(self, request: _Request) -> None:
         """Edges, scores, table: quick, on the path of a moving slider."""
-        choice = request.choice
-        is_traced = choice is not None and self._traces.ready(choice)
-        board = score(request.histogram, request.lineup, choice=choice if is_traced else None)
+        try:
+            choice = request.choice
+            is_traced = choice is not None and self._traces.ready(choice)
+            board = score(request.histogram, request.lineup, choice=choice if is_traced else None)
+        except Exception:
+            self.editor.answer(request.editor_seq, request.lineup)  # it would wait for the answer and hold its moves
+            raise
         with self._lock:
+            before = self._answered
+            is_other = request.histogram is not before.histogram or request.lineup != before.lineup
             self.board, self._answered = board, request
-        with self._lock:
             computed = board.edges if request.lineup.bucket_edges is None else None
             if computed is not None and request.seq == self._seq:  # never move an edge under the user's hand
                 self.edges.show(computed.edges, request.histogram.max)
-        self._optimum = self._best(request, board)
+        used = self._edges_in_use()
+        self._optimum = self._optima.quick(request.histogram, request.lineup, used) if used else None
         edges = None if board.edges is None else board.edges.edges
-        self.editor.answer(request.editor_seq, request.lineup, edges=edges, optimum=self._optimum)
+        self.editor.answer(
+            request.editor_seq, request.lineup, histogram=request.histogram, edges=edges, optimum=self._optimum
+        )
         note = "" if choice is None or is_traced else self._tracing(choice)
         measured = self.measuring.measured(self._shown())
         self.table.value = strategy_table(board.scores, choice, measured, note).html(request.seq)
-        self.export.say("")  # what was saved is not what is shown any more
+        if is_other:
+            self.export.say("")  # what was saved is not what is shown any more
+        said, self._data_note = self._data_note, ""
         if self._data_problem:
             self._say(self._data_problem, error=True)
         else:
-            self._say(board.edges.note if board.edges is not None else None)
+            self._say(" ".join(filter(None, (said, board.edges.note if board.edges is not None else None))))
 
     def _tracing(self, choice: ModelChoice) -> str:
         """What to say of a model that has no figures yet, or never will have."""
         failed = self._traces.failure(choice)
         return ": tracing …" if failed is None else f": {explained(failed)}"
 
-    def _best(self, request: _Request, board: Scoreboard) -> Edges | None:
-        """The optimum for as many edges as are in use; None where there are none."""
-        used = len(board.groups) or (0 if board.edges is None else len(board.edges))
-        return self._optima.best(request.histogram, request.lineup, used) if used else None
+    def _edges_in_use(self) -> int:
+        """How many edges the optimum is compared with; 0 where there are none."""
+        return len(self.board.groups) or (0 if self.board.edges is None else len(self.board.edges))
 
     def _draw(self) -> None:
-        """Pictures, and the twin of the edges: when the hand rests."""
+        """Pictures, the twin of the edges, the optimum where it takes long to find: when the hand rests."""
         with self._lock:
-            if self._answered.seq == self._seq:
+            answered = self._answered
+            if answered.seq == self._seq:
                 self.edges.show(self.edges.edges, self._histogram.max)
-        self.edges.annotate(bucket_notes(self.board, self._answered.histogram))
+        if self._optimum is None and (used := self._edges_in_use()):
+            self._optimum = self._optima.best(answered.histogram, answered.lineup, used)
+            self.editor.show_optimum(self._optimum, answered.lineup.max_length)
+        self.edges.annotate(bucket_notes(self.board, answered.histogram))
         self.figures.draw(self.board, self._optimum)
         self.shelf.show()
 
@@ -236,8 +257,9 @@ class TuningPanel(W.VBox):
         self._data_problem = ""
         with self._lock:
             self._histogram, self._loaded = histogram, (config, title)
-            self.editor.show_histogram(histogram)
-            self.edges.edges_by = self.edges.edges_by or config.edges_by  # edges set by hand belong to the old data
+            if self.edges.edges_by is None:  # edges set by hand belong to the old data
+                self.edges.edges_by = config.edges_by or EdgesBy.OPTIMAL
+                self._data_note = f"The edges set by hand were for other lengths: these are {self.edges.edges_by}."
             self.settings.fit(histogram)
             self.summary.value = Summary(histogram, title)._repr_html_()
             self._enqueue()
@@ -251,7 +273,6 @@ class TuningPanel(W.VBox):
             self.data.take(kept.data)
             if kept.histogram is not self._histogram:
                 self._histogram = kept.histogram
-                self.editor.show_histogram(kept.histogram)
                 self.summary.value = Summary(kept.histogram, kept.title)._repr_html_()
                 self.settings.fit(kept.histogram)
             self.settings.take(lineup)

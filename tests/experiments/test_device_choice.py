@@ -35,8 +35,8 @@ def test_a_device_that_is_not_there_says_what_was_probed(monkeypatch: pytest.Mon
         "there is no CUDA device: ",
         f"torch {torch.__version__} is built with no CUDA, ",
         "NVML s",
-        "CUDA_VISIBLE_DEVICES is '3'. On a machine with an NVIDIA GPU install torch's CUDA build",
-        "here use --device cpu.",
+        "CUDA_VISIBLE_DEVICES is '3'. On a machine with an NVIDIA GPU: pip install torch (the CUDA build)",
+        "here measure on cpu (--device cpu).",
     ):
         assert part in message
     assert "\n" not in message

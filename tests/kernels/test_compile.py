@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from labkit.errors import KernelCompileError, MissingPackageError
 from labkit.experiments.doctor import diagnose
 from labkit.gpu import nvrtc
 from labkit.gpu.nvrtc import ARCHES, compile_source, cupy_options
+from labkit.gpu.sources import kernel_text
 
 DOUBLE = 'extern "C" __global__ void twice(float* x) { x[threadIdx.x] *= FACTOR; }\n'
 SCALE = "template <int N> __global__ void scale(float* x) { x[threadIdx.x] *= N; }\n"
@@ -105,7 +107,7 @@ def test_an_unknown_option_is_refused() -> None:
 
 
 def test_without_cupy_the_error_has_the_install_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    nvrtc._binding.cache_clear()
+    nvrtc._found_binding.cache_clear()
     monkeypatch.setitem(sys.modules, "cupy.cuda", None)
     with pytest.raises(MissingPackageError, match=r"CuPy.*pip install 'labkit\[gpu\]'"):
         compile_source(DOUBLE, "twice.cu")
@@ -132,7 +134,7 @@ def test_without_the_library_of_nvrtc_the_error_has_the_install_line(monkeypatch
     def missing() -> None:
         raise RuntimeError("Failure finding libnvrtc.so\nand much more")
 
-    nvrtc._binding.cache_clear()
+    nvrtc._found_binding.cache_clear()
     monkeypatch.setattr(binding, "getVersion", missing)
     with pytest.raises(MissingPackageError, match=r"\(Failure finding libnvrtc\.so\): pip install 'labkit\[gpu\]'"):
         compile_source(DOUBLE, "twice.cu")
@@ -149,3 +151,23 @@ def test_half_precision_compiles_where_the_headers_are_and_names_their_package_w
     monkeypatch.setattr(nvrtc, "cupy_options", lambda options, arch: ("-std=c++17", f"-arch=sm_{arch}", *options))
     with pytest.raises(KernelCompileError, match=r"cuda_fp16\.h.*pip install 'nvidia-cuda-runtime==13\.0\.\*'"):
         compile_source(source, "half.cu")
+
+
+def test_a_header_without_a_last_newline_leaves_the_next_line_alone(tmp_path: Path) -> None:
+    (tmp_path / "two.cuh").write_text("#define FACTOR 2")
+    (tmp_path / "twice.cu").write_text(f'#include "two.cuh"\n{DOUBLE}')
+    text = kernel_text(tmp_path / "twice.cu")
+    assert text == f'#line 1 "twice.cu"\n#line 1 "two.cuh"\n#define FACTOR 2\n#line 2 "twice.cu"\n{DOUBLE}'
+    compile_source(text, "twice.cu")
+
+
+def test_the_first_compilations_of_a_process_may_come_at_once() -> None:
+    """NVRTC alone fails at that: "failed to open libnvrtc-builtins.so"."""
+    program = (
+        "from concurrent.futures import ThreadPoolExecutor as Pool\n"
+        "from labkit.gpu.nvrtc import ARCHES, compile_source\n"
+        f"compiled = Pool(5).map(lambda arch: compile_source({SCALE!r}, 'scale.cu', arch=arch).arch, ARCHES)\n"
+        "assert tuple(compiled) == ARCHES\n"
+    )
+    for _ in range(3):
+        subprocess.run([sys.executable, "-c", program], check=True, timeout=120)

@@ -76,4 +76,6 @@ def test_summary_counts_empty_sequences_and_escapes_the_name():
     html = Summary(LENGTHS, "<b>")._repr_html_()
     assert "&lt;b&gt;" in html
     assert "empty" in html
+    large = repr(Summary(LengthHistogram.from_lengths([3, 3, 10**9]), "large"))
+    assert "mean 333 M · P50 3 · P95 900 M · P99 980 M · longest 1.00 G" in large
     assert repr(Summary(LENGTHS, "mine")).startswith("mine: sequences 6 · events 534 · mean 89.0 · P50 1.5")

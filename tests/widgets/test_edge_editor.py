@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ import pytest
 from labkit.batching.edges import optimal_edges
 from labkit.experiments.lineup import Lineup
 from labkit.lengths.histogram import LengthHistogram
-from labkit.widgets.edge_editor import EdgeEditor
+from labkit.widgets.edge_editor import EdgeEditor, Setting
 from labkit.widgets.modules import joined_modules
 from tests.widgets import padding_cases
 
@@ -63,8 +64,41 @@ def test_the_histogram_is_sent_as_doubles() -> None:
     editor = EdgeEditor(LENGTHS, (2, 8))
     assert np.frombuffer(editor.lengths).tolist() == [0, 1, 2, 8]
     assert np.frombuffer(editor.counts).tolist() == [4, 10, 1, 1]
-    editor.show_histogram(LengthHistogram.from_lengths([3, 3]))
+
+
+def test_other_data_comes_in_one_message_with_its_edges(monkeypatch: pytest.MonkeyPatch) -> None:
+    editor = EdgeEditor(LENGTHS, (2, 8))
+    sent: list[set[str]] = []
+    monkeypatch.setattr(editor, "send_state", lambda key=None: sent.append(set(key)))
+    editor.answer(0, Lineup(), histogram=LengthHistogram.from_lengths([3, 3]), edges=(3,))
     assert np.frombuffer(editor.counts).tolist() == [2]
+    assert {"lengths", "counts", "edges"} <= sent[0]
+    assert len(sent) == 1
+    editor.answer(0, Lineup(token_budget=7), histogram=editor._shown, edges=(3,))
+    assert sent[1:] == [{"rules"}]  # the lengths are not sent again
+
+
+def test_a_late_answer_leaves_the_edges_that_the_page_sent_since() -> None:
+    editor = EdgeEditor(LENGTHS, (2, 8))
+    editor.set_state({"edges": [3, 8], "max_length": None, "seq": 1})
+    old = editor.setting
+    editor.set_state({"edges": [4, 8], "max_length": 6, "seq": 2})
+    editor.answer(old.seq, Lineup(), edges=old.edges)
+    assert editor.setting == Setting(2, (4, 8), 6)
+    assert editor.answered == 1
+
+
+def test_listeners_hear_of_a_message_when_all_of_it_is_there_and_nothing_is_held() -> None:
+    heard = []
+
+    def listen() -> None:
+        other = threading.Thread(target=lambda: heard.append(editor.setting))  # it would wait for ever
+        other.start()
+        other.join(5)
+
+    editor = EdgeEditor(LENGTHS, (2, 8), listen)
+    editor.set_state({"seq": 1, "edges": [3, 8], "max_length": 5})
+    assert heard == [Setting(1, (3, 8), 5)]
 
 
 def test_a_change_by_the_user_calls_back_and_an_answer_does_not() -> None:
@@ -76,7 +110,7 @@ def test_a_change_by_the_user_calls_back_and_an_answer_does_not() -> None:
     editor.answer(1, lineup, edges=(2, 8), optimum=optimal_edges(LENGTHS, 2))
     assert (editor.edges, editor.answered, calls) == ([2, 8], 1, [1])
     assert editor.rules["budget"] == 99
-    assert editor.optimum == {"edges": [1, 8], "curve": [128, 30]}
+    assert editor.optimum == {"edges": [1, 8], "curve": [128, 30], "cap": None}
 
 
 def test_an_older_answer_does_not_take_a_newer_one_back() -> None:

@@ -40,18 +40,21 @@ def test_showing_edges_calls_nobody(sliders, calls):
     ids=["free", "left-neighbour", "right-neighbour", "last"],
 )
 def test_an_edge_stops_at_its_neighbours(sliders, calls, row, wanted, edges):
-    sliders._rows[row].field.value = wanted
+    sliders._rows[row].field.value = str(wanted)
     assert sliders.edges == edges
     assert tuple(shown(sliders)) == edges
     assert sliders.edges_by is None  # from now on the user's own
+    said = f"{wanted} cannot be taken here: {edges[row]} is the nearest." if edges[row] != wanted else ""
+    assert said in sliders._rows[row].problem.value
+    assert bool(said) == bool(sliders._rows[row].problem.value)
     assert len(calls) == 1
 
 
 def test_buttons_and_bucket_count_ask_for_computed_edges(sliders, calls):
-    sliders._rows[1].field.value = 30
+    sliders._rows[1].field.value = "30"
     sliders.quantile.click()
     assert sliders.edges_by is EdgesBy.QUANTILE
-    sliders._rows[1].field.value = 40
+    sliders._rows[1].field.value = "40"
     sliders.buckets.value = 5
     assert sliders.edges_by is EdgesBy.OPTIMAL
     sliders.optimal.click()
@@ -77,10 +80,10 @@ def test_a_move_while_the_worker_shows_edges_is_never_lost_halfway(sliders):
     thread.start()
     try:
         for i in range(300):
-            sliders._rows[1].field.value = 30 + i % 40
+            sliders._rows[1].field.value = str(30 + i % 40)
     finally:
         stop.set()
         thread.join(10)
     assert tuple(shown(sliders)) == sliders.edges
-    sliders._rows[1].field.value = 71
+    sliders._rows[1].field.value = "71"
     assert sliders.edges == (5, 71, 100)

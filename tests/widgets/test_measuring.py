@@ -31,6 +31,7 @@ def cell(panel: TuningPanel, strategy: str, figure: str) -> tuple[str, str] | No
 def measure(panel: TuningPanel, strategy: Strategy | str) -> None:
     panel.measuring.controls.strategy.value = strategy
     panel.measuring.controls.button.click()
+    assert panel.wait()
     assert panel.measuring.wait(120), panel.measuring.controls.answer.value
     assert panel.wait()
 
@@ -46,10 +47,10 @@ def test_a_measured_strategy_is_beside_the_exact_and_stale_after_its_policy_chan
     assert cell(panel, "bucket_rows", "launches") is not None
     assert cell(panel, "pad_max", "events_per_s") is None
     assert "1 of 1 strategies measured. 943 sequences" in panel.measuring.controls.answer.value
-    panel.settings.token_budget.field.value = 9000  # not a setting of bucket_rows
+    panel.settings.token_budget.field.value = "9000"  # not a setting of bucket_rows
     assert panel.wait()
     assert "stale" not in cell(panel, "bucket_rows", "events_per_s")[1]
-    panel.edges._rows[2].field.value = 150
+    panel.edges._rows[2].field.value = "150"
     assert panel.wait()
     assert cell(panel, "bucket_rows", "events_per_s") == (rate, "first stale")
     assert "for earlier settings" in panel.table.value
@@ -105,3 +106,27 @@ def test_the_same_lengths_read_again_are_not_other_lengths(panel) -> None:
     panel.data.source.value = "ml-100k"
     assert panel.wait()
     assert "stale" not in cell(panel, "pad_max", "events_per_s")[1]
+
+
+def test_what_is_measured_is_what_was_asked_for_last(panel) -> None:
+    panel.measuring.controls.strategy.value = Strategy.BUCKET_BUDGET
+    panel.settings.token_budget.field.value = "7777"
+    panel.measuring.controls.button.click()  # at once: nobody waits for the answer
+    assert panel.wait()
+    assert [policy.token_budget for policy in panel.measuring._job.policies] == [7777]
+    panel.measuring.controls.cancel.click()
+    assert panel.measuring.wait()
+
+
+def test_a_measurement_that_is_cancelled_before_it_starts_is_not_started(panel, monkeypatch) -> None:
+    asked = []
+    monkeypatch.setattr(panel.measuring, "_later", asked.append)
+    controls = panel.measuring.controls
+    controls.button.click()
+    controls.button.click()
+    assert len(asked) == 1
+    controls.cancel.click()
+    assert "cancelled: nothing was measured" in controls.answer.value
+    assert (controls.button.disabled, controls.cancel.disabled) == (False, True)
+    asked[0]()
+    assert not panel.measuring._thread.running

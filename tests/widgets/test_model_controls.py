@@ -70,7 +70,7 @@ def test_a_model_adds_modelled_figures_once_it_is_traced(panel) -> None:
 def test_while_it_is_traced_the_table_says_so_and_the_edges_move(panel, monkeypatch) -> None:
     monkeypatch.setattr(panel._traces, "ready", lambda choice: False)
     panel.models.model.value = Model.SASREC
-    panel.edges._rows[2].field.value = 150
+    panel.edges._rows[2].field.value = "150"
     assert panel.wait()
     assert "modelled: sasrec, training: tracing …" in panel.table.value
     assert panel.editor.edges[2] == 150

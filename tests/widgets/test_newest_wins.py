@@ -83,6 +83,20 @@ def test_actions_are_never_skipped_and_keep_their_order(recorder, worker):
     assert [x for x in recorder.done if x in ("a", "b", "c")] == ["a", "b", "c"]
 
 
+def test_an_action_finds_the_answer_of_what_was_asked_before_it(recorder, worker):
+    recorder.gate.clear()
+    worker.submit(0)
+    assert recorder.inside.wait(10)
+    worker.submit(1)
+    worker.submit(2)
+    worker.call(lambda: recorder.done.append("export"))
+    worker.submit(3)
+    worker.submit(4)
+    recorder.gate.set()
+    assert worker.wait()
+    assert [x for x in recorder.done if x != "settled"] == [0, 2, "export", 4]
+
+
 def test_an_error_is_reported_and_the_worker_goes_on(recorder, worker):
     worker.submit(ValueError("broken"))
     assert worker.wait()

@@ -36,25 +36,29 @@ def test_nothing_is_compared_before_something_is_kept(panel) -> None:
 
 
 def test_a_is_compared_with_what_is_shown_until_b_is_kept(panel) -> None:
-    panel.shelf.strategy.value = Strategy.BUCKET_ROWS
+    for menu in panel.shelf.strategies.values():
+        menu.value = Strategy.BUCKET_ROWS
     panel.shelf.keep["A"].click()
+    assert panel.wait()
     assert heads(panel) == ["A", "now", "now − A"]
     assert row(panel, "slots") == ["122106", "122106", "0"]
-    panel.edges._rows[2].field.value = 150
+    panel.edges._rows[2].field.value = "150"
     assert panel.wait()
     now = panel.board[Strategy.BUCKET_ROWS].what_if.slots
     assert row(panel, "slots") == ["122106", str(now), str(now - 122106)]
     panel.shelf.keep["B"].click()
+    assert panel.wait()
     panel.edges.optimal.click()
     assert panel.wait()
     assert heads(panel) == ["A", "B", "B − A"]
     assert row(panel, "slots")[1] == str(now)
     assert row(panel, "time_s") == []
-    assert "A: ml-100k, 8 edges 35…737, budget 16384, rows 256" in panel.shelf.table.value
+    assert "A: ml-100k, bucket_rows, 8 edges 35…737, rows 256" in panel.shelf.table.value
 
 
 def test_a_model_adds_its_figures_and_a_side_without_one_a_dash(panel) -> None:
     panel.shelf.keep["A"].click()
+    assert panel.wait()
     panel.models.model.value = Model.POOLED
     assert panel.wait()
     panel._traces.wait()
@@ -65,20 +69,21 @@ def test_a_model_adds_its_figures_and_a_side_without_one_a_dash(panel) -> None:
 
 def test_restore_brings_every_control_back(panel, tmp_path) -> None:
     panel.settings.has_cap.value = True
-    panel.settings.cap.field.value = 300
+    panel.settings.cap.field.value = "300"
     panel.settings.overflow.value = "truncate"
-    panel.settings.rows.field.value = 99
-    panel.edges._rows[2].field.value = 120
+    panel.settings.rows.field.value = "99"
+    panel.edges._rows[2].field.value = "120"
     assert panel.wait()
     edges, lineup = panel.edges.edges, panel._answered.lineup
     panel.shelf.keep["B"].click()
+    assert panel.wait()
     np.save(tmp_path / "mine.npy", np.array([1, 2, 3, 9]))
     panel.data.source.value = "file"
     panel.data.path.value = str(tmp_path / "mine.npy")
     panel.data.open_button.click()
     assert panel.wait()
     panel.settings.has_cap.value = False
-    panel.settings.rows.field.value = 5
+    panel.settings.rows.field.value = "5"
     panel.settings.overflow.value = "error"
     panel.edges.optimal.click()
     assert panel.wait()
@@ -96,7 +101,8 @@ def test_restore_brings_every_control_back(panel, tmp_path) -> None:
 
 def test_restored_optimal_edges_follow_the_number_of_buckets_again(panel) -> None:
     panel.shelf.keep["A"].click()
-    panel.edges._rows[2].field.value = 150
+    assert panel.wait()
+    panel.edges._rows[2].field.value = "150"
     assert panel.wait()
     panel.shelf.restore["A"].click()
     assert panel.wait()
@@ -104,6 +110,34 @@ def test_restored_optimal_edges_follow_the_number_of_buckets_again(panel) -> Non
     panel.edges.buckets.value = 3
     assert panel.wait()
     assert len(panel.edges.edges) == 3
+
+
+def test_what_is_kept_is_what_was_asked_for_last(panel) -> None:
+    panel.settings.token_budget.field.value = "7777"
+    panel.shelf.keep["A"].click()  # at once: nobody waits for the answer
+    assert panel.wait()
+    assert panel.shelf.kept["A"].lineup.token_budget == 7777
+    assert panel.shelf.kept["A"].board[Strategy.JAGGED].policy.token_budget == 7777
+
+
+def test_two_strategies_are_compared(panel) -> None:
+    panel.shelf.keep["A"].click()
+    assert panel.wait()
+    panel.shelf.strategies["B"].value = Strategy.PACKED
+    panel.shelf.keep["B"].click()
+    assert panel.wait()
+    padding = [panel.board[s].what_if.padding_ratio for s in (Strategy.BUCKET_BUDGET, Strategy.PACKED)]
+    assert [float(x) for x in row(panel, "padding_ratio")] == pytest.approx([*padding, padding[1] - padding[0]])
+    assert "B: ml-100k, packed, rows 256" in panel.shelf.table.value
+
+
+def test_different_lengths_are_said_to_be_so(panel) -> None:
+    panel.shelf.keep["A"].click()
+    assert panel.wait()
+    assert panel.shelf.note.value == ""
+    panel.data.source.value = "cdnow"
+    assert panel.wait()
+    assert "A and now are of different lengths" in panel.shelf.note.value
 
 
 def test_a_section_shows_and_hides_what_is_below_it() -> None:

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import gc
 import re
+import threading
 
 import numpy as np
 import pytest
@@ -27,7 +29,7 @@ def padding(panel, strategy="bucket_budget"):
 
 
 def move(panel, row, value):
-    panel.edges._rows[row].field.value = value
+    panel.edges._rows[row].field.value = str(value)
     assert panel.wait()
 
 
@@ -69,18 +71,73 @@ def test_edges_moved_on_the_histogram_reach_every_twin_and_are_answered(panel):
     assert not panel.settings.has_cap.value
 
 
+def test_a_data_set_without_a_cap_takes_no_edges_of_the_one_before(panel):
+    move(panel, 2, 150)
+    panel.data.source.value = "cdnow"
+    assert panel.wait()
+    assert panel.editor.edges[-1] == 217
+    assert "The edges set by hand were for other lengths: these are optimal." in panel.message.value
+    panel.settings.rows.field.value = "17"
+    assert panel.wait()
+    assert panel.message.value == ""
+
+
+def test_a_request_of_elsewhere_never_takes_a_move_of_the_page_back(panel, monkeypatch):
+    """A measurement that ends asks for a new answer while a move is on its way to the controls."""
+    panel.editor.set_state({"edges": [40, 200, 737], "max_length": None, "seq": 1})
+    assert panel.wait()
+    monkeypatch.setattr(panel.editor, "_changed", panel._enqueue)  # the controls have not taken the move yet
+    panel.editor.set_state({"edges": [40, 300, 737], "max_length": None, "seq": 2})
+    assert panel.wait()
+    assert panel.editor.edges == [40, 300, 737]
+    assert panel.editor.answered == 1  # the move itself is still to be answered
+    panel._edited()
+    assert panel.wait()
+    assert (panel.editor.edges, panel.editor.answered) == ([40, 300, 737], 2)
+
+
+def test_an_answer_that_fails_is_said_and_lets_the_next_move_through(panel, monkeypatch):
+    def broken(*_, **__):
+        raise RuntimeError("broken")
+
+    monkeypatch.setattr("labkit.widgets.tuning_panel.score", broken)
+    panel.editor.set_state({"edges": [40, 200, 737], "max_length": None, "seq": 1})
+    assert panel.wait()
+    assert "broken" in panel.message.value
+    assert panel.editor.answered == 1
+
+
+def test_with_many_distinct_lengths_the_optimum_is_found_when_the_hand_rests(panel, monkeypatch):
+    monkeypatch.setattr("labkit.experiments.optimum._QUICK", 100)
+    shown = []
+    panel.editor.observe(lambda change: shown.append(change["new"]), "optimum")
+    panel.editor.set_state({"edges": [40, 200, 737], "max_length": 700, "seq": 1})
+    assert panel.wait()
+    assert shown[0] == {}  # not known yet, and that of another cap would be wrong
+    assert (shown[-1]["cap"], len(shown[-1]["edges"])) == (700, 3)
+
+
+def test_a_panel_that_cannot_be_made_leaves_nothing_behind(tmp_path, capsys):
+    before = threading.active_count()
+    with pytest.raises(LabkitError):
+        TuningPanel(Config(lengths_file=str(tmp_path / "none.csv")))
+    gc.collect()
+    assert capsys.readouterr().err == ""
+    assert threading.active_count() <= before
+
+
 def test_a_capacity_of_packs_is_set_beside_the_rows(panel):
     controls = panel.settings
     packs = panel.board[Strategy.PACKED].what_if.packs
     assert controls.lineup.capacity is None
     assert controls.capacity.field.disabled
     controls.has_capacity.value = True
-    controls.capacity.field.value = 2000
+    controls.capacity.field.value = "2000"
     assert panel.wait()
     assert controls.lineup.capacity == panel.board[Strategy.PACKED].policy.capacity == 2000
     assert panel.board[Strategy.PACKED].what_if.packs < packs
     # below the longest history, the row says so, until its overflow is split
-    controls.capacity.field.value = 300
+    controls.capacity.field.value = "300"
     assert panel.wait()
     assert "longest length 737 > capacity 300" in panel.board[Strategy.PACKED].error
     controls.overflow.value = "split"
@@ -94,7 +151,7 @@ def test_a_capacity_of_packs_is_set_beside_the_rows(panel):
 
 def test_the_table_is_that_of_the_newest_request_after_a_flood(panel):
     for value in range(70, 111):
-        panel.edges._rows[2].field.value = value
+        panel.edges._rows[2].field.value = str(value)
     assert panel.wait()
     assert panel.board[Strategy.BUCKET_ROWS].policy.bucket_edges[2] == 110
     assert panel.table.value == strategy_table(panel.board.scores).html(panel._seq)
@@ -109,12 +166,12 @@ def test_a_last_edge_below_the_longest_is_explained_and_the_menu_mends_it(panel)
 
 
 def test_cap_and_multiples_reach_the_policies(panel):
-    panel.settings.cap.field.value = 200  # no effect before the box is ticked
+    panel.settings.cap.field.value = "200"  # no effect before the box is ticked
     assert panel.wait()
     assert panel.board[Strategy.BUCKET_ROWS].policy.max_length is None
     panel.settings.has_cap.value = True
     panel.settings.length_multiple.value = 8
-    panel.settings.rows.field.value = 17
+    panel.settings.rows.field.value = "17"
     assert panel.wait()
     policy = panel.board[Strategy.BUCKET_ROWS].policy
     assert (policy.max_length, policy.length_multiple, policy.rows) == (200, 8, 17)
@@ -143,7 +200,7 @@ def test_other_data_comes_in_through_the_menu(panel):
     assert "23.6 k" in panel.summary.value
     panel.data.source.value = GENERATED
     assert panel.wait()
-    panel.data.longest.field.value = 64
+    panel.data.longest.field.value = "64"
     assert panel.wait()
     assert panel.board[Strategy.PAD_MAX].what_if.groups[0].width <= 64
 
@@ -178,6 +235,23 @@ def test_export_writes_what_is_shown(panel, tmp_path):
     tuned = TunedConfig.load(tmp_path / "tuned.json")
     assert tuned.batch_policy == panel.board[Strategy.BUCKET_BUDGET].policy
     assert tuned.batch_policy.bucket_edges[2] == 150
+
+
+def test_export_writes_what_was_asked_for_last(panel, tmp_path):
+    for budget in (9009, 20_000, 7777):
+        panel.settings.token_budget.field.value = str(budget)
+        panel.export.button.click()  # at once: nobody waits for the answer
+        assert panel.wait()
+        assert "Saved" in panel.export.answer.value
+        assert TunedConfig.load(tmp_path / "tuned.json").batch_policy.token_budget == budget
+
+
+def test_an_answer_to_the_same_settings_leaves_what_was_saved(panel):
+    panel.export.button.click()
+    assert panel.wait()
+    panel._enqueue()  # as a measurement that ends does
+    assert panel.wait()
+    assert "Saved" in panel.export.answer.value
 
 
 def test_an_export_that_cannot_be_written_says_why(panel, tmp_path):
