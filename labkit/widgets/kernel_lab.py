@@ -22,6 +22,7 @@ from labkit.lengths.histogram import LengthHistogram
 from labkit.views.kernel_proof import PROOF_STYLE, verdict
 from labkit.widgets.kernel_controls import KernelControls
 from labkit.widgets.kernel_results import KernelResults
+from labkit.widgets.live_text import LiveText
 from labkit.widgets.newest_wins import NewestWins
 from labkit.widgets.panel_layout import parts_of
 from labkit.widgets.source_editor import SourceEditor
@@ -50,6 +51,8 @@ class KernelLab(W.VBox):
 
     Attributes:
         answer: proof and counts that are shown; None: none yet.
+        message: the verdict.
+        said: what went wrong otherwise, in words.
     """
 
     def __init__(
@@ -75,12 +78,13 @@ class KernelLab(W.VBox):
         self._quick: NewestWins[Config] = NewestWins(self._load, lambda: None, self._fail)
         self._checks: NewestWins[_Task] = NewestWins(self._work, lambda: None, self._fail)
         self.controls = KernelControls(config, self._on_picked, self._on_changed)
+        self.said = LiveText()
         self.message = W.HTML()
         self.message.add_class("labkit-message")
         self.editor = SourceEditor(shipped_sources(config.op), self.check)
         self.results = KernelResults()
         left = W.VBox([self.controls], layout={"flex": "0 0 300px", "padding": "0 14px 0 0"})
-        right = W.VBox([self.message, self.editor], layout={"flex": "1 1 560px", "min_width": "0"})
+        right = W.VBox([self.said, self.message, self.editor], layout={"flex": "1 1 560px", "min_width": "0"})
         super().__init__([W.HBox([left, right], layout={"flex_flow": "row wrap", "width": "100%"}), self.results])
         self.add_class("labkit-panel")
         self.add_class("labkit-kernel-lab")
@@ -212,6 +216,7 @@ class KernelLab(W.VBox):
         sources = answer.job.sources
         self.editor.show_findings(answer.reports, sources)
         if answer.proof is not None:
+            self.said.say("")
             left = "".join(f"<div>not looked at: {html.escape(text)}</div>" for text in answer.proof.not_proved)
             self.message.value = f'{PROOF_STYLE}<div class="labkit-proof">{verdict(answer.proof)}{left}</div>'
             self.results.show_proof(answer.proof)
@@ -230,5 +235,5 @@ class KernelLab(W.VBox):
             self._say(str(error), error=True)
 
     def _say(self, text: str, *, error: bool = False) -> None:
-        color = "var(--jp-error-color1, #b32d00)" if error else "inherit"
-        self.message.value = f'<span style="color:{color}">{html.escape(text)}</span>' if text else ""
+        self.message.value = ""
+        self.said.say(text, error=error)

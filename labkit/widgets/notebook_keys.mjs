@@ -1,5 +1,6 @@
 // Which keys a widget keeps from the notebook around it. Pure.
 
+const MODIFIERS = ["Control", "Meta", "Alt", "Shift"];
 const EDITING = "acvxyz"; // copy, paste, undo …: of what has the focus, not of the notebook's cells
 
 /**
@@ -9,6 +10,7 @@ const EDITING = "acvxyz"; // copy, paste, undo …: of what has the focus, not o
  */
 export function staysHere({ key, ctrlKey = false, metaKey = false, altKey = false }) {
   if (key === "Tab") return false;
+  if (MODIFIERS.includes(key)) return true; // alone it is no shortcut, and on its way up it costs a text field its undo
   if (ctrlKey || metaKey || altKey) return key === "Enter" || EDITING.includes(key.toLowerCase());
   return true;
 }

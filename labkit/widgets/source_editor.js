@@ -253,7 +253,16 @@ function render({ model, el }) {
     draw();
     showBars();
   };
+  const announce = () => {
+    const titles = model.get("marks").map((mark) => mark.title);
+    parts.spoken.textContent = titles.length ? `reports: ${titles.length}, ${[...new Set(titles)].join(", ")}` : "no reports";
+  };
+  const onChecked = () => {
+    announce();
+    draw();
+  };
   const onMarks = () => {
+    announce();
     lines = 0;
     drawFound();
     draw();
@@ -263,7 +272,7 @@ function render({ model, el }) {
   model.on("change:figures", onFigures);
   model.on("change:counted", draw);
   model.on("change:marks", onMarks);
-  model.on("change:checked", draw);
+  model.on("change:checked", onChecked);
   drawFound();
   draw();
   const laidOut = new ResizeObserver(() => {
@@ -280,7 +289,7 @@ function render({ model, el }) {
     model.off("change:figures", onFigures);
     model.off("change:counted", draw);
     model.off("change:marks", onMarks);
-    model.off("change:checked", draw);
+    model.off("change:checked", onChecked);
   };
 }
 

@@ -17,3 +17,8 @@ test("shortcuts of the page go on, but for editing and running the cell", () => 
     assert.equal(staysHere({ key, metaKey: true }), true, key);
   }
 });
+
+test("a modifier alone stays", () => {
+  assert.equal(staysHere({ key: "Control", ctrlKey: true }), true);
+  assert.equal(staysHere({ key: "Shift" }), true);
+});

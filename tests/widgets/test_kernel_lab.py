@@ -61,7 +61,7 @@ def test_counts_alone_draw_bars_without_a_proof(lab: KernelLab) -> None:
     assert lab.wait()
     assert lab.editor.figures
     assert "modelled" in lab.results.counts.value
-    assert lab.message.value == ""
+    assert lab.message.value == lab.said.text == ""
 
 
 def test_another_kernel_keeps_the_changes_of_the_old_one(lab: KernelLab) -> None:
@@ -139,7 +139,8 @@ def test_a_missing_compiler_is_said_with_its_install_line(lab: KernelLab, monkey
     monkeypatch.setattr(KernelRun, "run", missing)
     lab.check()
     assert lab.wait()
-    assert "sudo apt-get install g++" in lab.message.value
+    assert "sudo apt-get install g++" in lab.said.text
+    assert lab.said.is_error
     assert not lab.controls.check.disabled
 
 
@@ -148,7 +149,8 @@ def test_a_file_that_is_not_there_is_said_and_the_panel_lives(lab: KernelLab) ->
     lab.controls.data.path.value = "nowhere.csv"
     lab.controls.data.open_button.click()
     assert lab.wait()
-    assert "nowhere.csv" in lab.message.value
+    assert "nowhere.csv" in lab.said.text
+    assert lab.said.is_error
     lab.controls.data.source.value = "ml-100k"
     assert lab.wait()
     assert lab.results.thresholds == (32, 64, 1024)
