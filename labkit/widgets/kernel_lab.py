@@ -84,7 +84,10 @@ class KernelLab(W.VBox):
         self.editor = SourceEditor(shipped_sources(config.op), self.check)
         self.results = KernelResults()
         left = W.VBox([self.controls], layout={"flex": "0 0 300px", "padding": "0 14px 0 0"})
-        right = W.VBox([self.said, self.message, self.editor], layout={"flex": "1 1 560px", "min_width": "0"})
+        right = W.VBox(
+            [self.said, self.message, self.editor],
+            layout={"flex": "1 1 560px", "min_width": "0", "overflow": "visible"},
+        )
         super().__init__([W.HBox([left, right], layout={"flex_flow": "row wrap", "width": "100%"}), self.results])
         self.add_class("labkit-panel")
         self.add_class("labkit-kernel-lab")
