@@ -183,10 +183,11 @@ def cap_rows(page: Page, hand: Hand, moves: int, what: str) -> list[Row]:
 
 
 def large_rows(page: Page, hand: Hand, moves: int) -> list[Row]:
-    """Data with about as many distinct lengths as the panel offers: 20 million sequences, longest 65,536."""
+    """Data with as many distinct lengths as the panel offers: 20 million sequences, longest 65,536."""
     panel = page.locator(".labkit-panel")
     panel.get_by_label("data", exact=True).select_option(label="generated: power law")
-    for name, number in (("longest", 65_536), ("sequences", 20_000_000)):
+    # a budget that the longest fits, so that no strategy is refused
+    for name, number in (("longest", 65_536), ("sequences", 20_000_000), ("token budget", 131_072)):
         field = panel.locator(".labkit-field").get_by_label(name, exact=True)
         field.fill(str(number))
         field.press("Enter")

@@ -30,12 +30,15 @@ def measuring(page: Page, seconds: float = 120.0) -> Iterator[None]:
     progress = panel.locator(".labkit-measured")
     expect(progress).to_have_text(TIMED, timeout=90_000)
     expect(cancel).to_be_enabled()
-    yield
-    last = progress.inner_text()
-    expect(progress).not_to_have_text(last, timeout=30_000)  # a step that ended after everything that was done
-    expect(progress).to_have_text(TIMED)
-    expect(cancel).to_be_enabled()
-    cancel.click()
-    expect(cancel).to_be_disabled(timeout=20_000)
-    field.fill(before)
-    field.press("Enter")
+    try:
+        yield
+        last = progress.inner_text()
+        expect(progress).not_to_have_text(last, timeout=30_000)  # a step that ended after everything that was done
+        expect(progress).to_have_text(TIMED)
+        expect(cancel).to_be_enabled()
+    finally:
+        if cancel.is_enabled():
+            cancel.click()
+        expect(cancel).to_be_disabled(timeout=20_000)
+        field.fill(before)
+        field.press("Enter")
