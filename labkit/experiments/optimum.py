@@ -13,7 +13,7 @@ from labkit.lengths.histogram import LengthHistogram
 _Key = tuple[int | None, int, int]
 #: Settings that are remembered.
 _KEPT = 64
-#: Distinct lengths for which every number of edges up to 16 is found in a few milliseconds.
+#: Distinct lengths for which the edges of a number in use are found in a millisecond or two.
 _QUICK = 1024
 
 
@@ -44,10 +44,19 @@ class OptimumCache:
         return Edges(found.edges, cost=found.cost, curve=curve, asked=buckets)
 
     def quick(self, histogram: LengthHistogram, lineup: Lineup, buckets: int) -> Edges | None:
-        """``best`` where it takes a few milliseconds at most, else None: for the path of a moving handle."""
-        keys = (_key(lineup, self.most), _key(lineup, min(buckets, self.most)))
-        is_known = histogram is self._histogram and all(key in self._found for key in keys)
-        return self.best(histogram, lineup, buckets) if is_known or len(histogram.values) <= _QUICK else None
+        """What ``best`` finds, where it takes a few milliseconds at most, else None: for the path of a moving handle.
+
+        The curve may end at ``buckets``.
+        """
+        is_same, used = histogram is self._histogram, min(buckets, self.most)
+        if is_same and _key(lineup, self.most) in self._found and _key(lineup, used) in self._found:
+            return self.best(histogram, lineup, buckets)
+        if len(histogram.values) > _QUICK:
+            return None
+        if not is_same:
+            self._histogram, self._found = histogram, {}
+        found = self._edges(histogram, lineup, used)
+        return Edges(found.edges, cost=found.cost, curve=found.curve, asked=buckets)
 
     def _edges(self, histogram: LengthHistogram, lineup: Lineup, buckets: int) -> Edges:
         key = _key(lineup, buckets)

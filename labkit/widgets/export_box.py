@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Callable
 from pathlib import Path
 
 import ipywidgets as W
 
 from labkit.batching.strategies import Strategy
+from labkit.widgets.live_text import LiveText
 from labkit.widgets.log_int import LABEL
 
 
@@ -32,8 +32,9 @@ class ExportBox(W.VBox):
         self.button = W.Button(
             description="Export", icon="download", button_style="primary", layout={"flex": "0 0 92px", "width": "92px"}
         )
-        self.answer = W.HTML(layout={"padding": "0 0 0 100px"})
-        self.answer.add_class("labkit-answer")
+        self.answer = LiveText(layout={"padding": "0 0 0 100px"})
+        for name in ("labkit-answer", "labkit-good"):
+            self.answer.add_class(name)
         super().__init__([self._strategy, W.HBox([self._path, self.button]), self.answer])
         self.button.on_click(lambda _: export())
 
@@ -49,5 +50,4 @@ class ExportBox(W.VBox):
 
     def say(self, text: str, *, error: bool = False) -> None:
         """Show one line of answer."""
-        color = "var(--jp-error-color1, #b32d00)" if error else "var(--jp-success-color1, #1b7a3d)"
-        self.answer.value = f'<div style="color:{color};line-height:1.35">{html.escape(text)}</div>' if text else ""
+        self.answer.say(text, error=error)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import logging
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import ipywidgets as W
@@ -23,6 +24,7 @@ from labkit.views.kernel_proof import PROOF_STYLE, verdict
 from labkit.widgets.kernel_controls import KernelControls
 from labkit.widgets.kernel_results import KernelResults
 from labkit.widgets.live_text import LiveText
+from labkit.widgets.message_order import keep_order
 from labkit.widgets.newest_wins import NewestWins
 from labkit.widgets.panel_layout import parts_of
 from labkit.widgets.source_editor import SourceEditor
@@ -63,6 +65,7 @@ class KernelLab(W.VBox):
         Raises:
             LabkitError: the lengths or the source of ``config`` cannot be read.
         """
+        self._stops: list[Callable[[], None]] = []  # what has to end with the panel; a constructor that failed has few
         config = config or (Config() if result is None else result.config)
         histogram = config.histogram() if result is None else result.histogram
         if replaces is not None:
@@ -77,6 +80,7 @@ class KernelLab(W.VBox):
         self.answer: KernelAnswer | None = None
         self._quick: NewestWins[Config] = NewestWins(self._load, lambda: None, self._fail)
         self._checks: NewestWins[_Task] = NewestWins(self._work, lambda: None, self._fail)
+        self._stops += [self._end_run, self._quick.close, self._checks.close]
         self.controls = KernelControls(config, self._on_picked, self._on_changed)
         self.said = LiveText()
         self.message = W.HTML()
@@ -89,6 +93,7 @@ class KernelLab(W.VBox):
             layout={"flex": "1 1 560px", "min_width": "0", "overflow": "visible"},
         )
         super().__init__([W.HBox([left, right], layout={"flex_flow": "row wrap", "width": "100%"}), self.results])
+        keep_order(parts_of(self))
         self.add_class("labkit-panel")
         self.add_class("labkit-kernel-lab")
         if config.source_file is not None:
@@ -133,14 +138,16 @@ class KernelLab(W.VBox):
 
     def close(self) -> None:
         """End what runs and remove the panel. Safe to call twice."""
+        for stop in self._stops:
+            stop()
+        for part in parts_of(self):
+            W.Widget.close(part)
+
+    def _end_run(self) -> None:
         with self._lock:
             run = self._run
         if run is not None:
             run.cancel()
-        self._quick.close()
-        self._checks.close()
-        for part in parts_of(self):
-            W.Widget.close(part)
 
     # -- callbacks: read the controls, enqueue --------------------------------------------------------------------
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import time
 from collections.abc import Callable
 
@@ -13,10 +12,12 @@ from labkit.errors import DeviceError
 from labkit.experiments.measure_job import Progress
 from labkit.gpu.nvml import NvmlSession
 from labkit.units import counted
+from labkit.widgets.live_text import LiveText
 from labkit.widgets.log_int import LABEL
 
 #: Seconds between two updates of the bar.
 _LEAST_S = 0.3
+_SMALL = "font-size:12px;line-height:1.35;font-variant-numeric:tabular-nums;color:var(--jp-ui-font-color2, #666)"
 
 
 class MeasureControls(W.VBox):
@@ -51,12 +52,15 @@ class MeasureControls(W.VBox):
             description="Cancel", tooltip="end the measurement; what is measured stays", disabled=True, layout=button
         )
         self.bar = W.FloatProgress(0.0, min=0.0, max=1.0, layout={"width": "auto", "height": "10px", "display": "none"})
-        self.answer = W.HTML(layout={"padding": "0 2px"})
+        self.answer = LiveText(layout={"padding": "0 2px"})
         self.answer.add_class("labkit-measured")
+        self.progress = W.HTML()  # changes several times a second: to be seen, not to be read out
         row = W.HBox([self.seconds, self.button, self.cancel])
-        super().__init__([self.strategy, self.device, row, self.bar, self.answer])
+        super().__init__([self.strategy, self.device, row, self.bar, self.answer, self.progress])
         self.button.on_click(lambda _: measure())
         self.cancel.on_click(lambda _: cancel())
+        for menu in (self.device, self.strategy):
+            menu.observe(lambda _: self.forget(), "value")
         self._shown_at = 0.0
         self._shown_index = -1
 
@@ -69,29 +73,31 @@ class MeasureControls(W.VBox):
 
     def show(self, progress: Progress) -> None:
         """Bring bar and text up to date, a few times a second at most."""
-        now = time.monotonic()
-        if progress.index == self._shown_index and now - self._shown_at < _LEAST_S:
+        now, is_next = time.monotonic(), progress.index != self._shown_index
+        if not is_next and now - self._shown_at < _LEAST_S:
             return
         self._shown_at, self._shown_index = now, progress.index
         part = min(1.0, progress.seconds / progress.total_s) if progress.total_s else 0.0
         self.bar.value = (progress.index + part) / progress.of
+        if is_next:
+            self.say(f"{progress.strategy} ({progress.index + 1} of {progress.of})")
         done = f"{counted(progress.steps, 'step')}, {progress.seconds:.1f} s" if progress.steps else "warming up"
-        self.say(f"{progress.strategy} ({progress.index + 1} of {progress.of}): {done}")
+        self.progress.value = f'<div aria-hidden="true" class="labkit-progress" style="{_SMALL}">{done}</div>'
 
     def ended(self, text: str, *, error: bool = False) -> None:
         """Nothing runs any more."""
         self.button.disabled, self.cancel.disabled = False, True
-        self.bar.layout.display = "none"
+        self.bar.layout.display, self.progress.value = "none", ""
         self.say(text, error=error)
+
+    def forget(self) -> None:
+        """Take the last answer away, where nothing runs: it was about other settings."""
+        if self.cancel.disabled:
+            self.say("")
 
     def say(self, text: str, *, error: bool = False) -> None:
         """Show one line."""
-        color = "var(--jp-error-color1, #b32d00)" if error else "var(--jp-ui-font-color2, #666)"
-        role = "alert" if error else "status"
-        text = html.escape(text)
-        self.answer.value = (
-            f'<div role="{role}" style="color:{color};line-height:1.35;font-size:12px">{text}</div>' if text else ""
-        )
+        self.answer.say(text, error=error)
 
 
 def _devices() -> list[tuple[str, str]]:

@@ -118,7 +118,7 @@ class Shelf(W.VBox):
         return Side(letter, shown.words(strategy), shown.board[strategy]), shown
 
     def _button(self, text: str, tip: str) -> W.Button:
-        return W.Button(description=text, tooltip=tip, layout={"flex": "0 0 82px", "width": "82px"})
+        return W.Button(description=text, tooltip=tip, layout={"flex": "0 0 88px", "width": "88px", "padding": "0 4px"})
 
 
 def _menu(name: str, strategy: Strategy) -> W.Dropdown:

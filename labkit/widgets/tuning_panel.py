@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -29,7 +28,9 @@ from labkit.widgets.explained import explained
 from labkit.widgets.export_box import ExportBox
 from labkit.widgets.gauge_strip import GaugeStrip
 from labkit.widgets.live_figures import LiveFigures
+from labkit.widgets.live_text import LiveText
 from labkit.widgets.measuring import Measuring, Shown
+from labkit.widgets.message_order import keep_order
 from labkit.widgets.model_controls import ModelControls
 from labkit.widgets.newest_wins import NewestWins
 from labkit.widgets.panel_layout import LIVE, bucket_notes, columns, parts_of
@@ -100,7 +101,7 @@ class TuningPanel(W.VBox):
         self.shelf = Shelf(config.strategy, self._now, self._restore, self._worker.call)
         self._loaded = config, self.data.title  # what the histogram is of
         self.summary = W.HTML(Summary(self._histogram, self.data.title)._repr_html_())
-        self.message = W.HTML()
+        self.message = LiveText()
         self.message.add_class("labkit-message")
         self.table = SortableTable()
         self.editor = EdgeEditor(self._histogram, (max(1, self._histogram.max),), self._edited, most=MAX_BUCKETS)
@@ -108,6 +109,7 @@ class TuningPanel(W.VBox):
         self.gauges = GaugeStrip()
         self._stops.append(self.gauges.close)
         super().__init__([self.summary, self._columns()])
+        keep_order(parts_of(self))
         self.add_class("labkit-panel")
         if config.buckets > MAX_BUCKETS:
             self._say(
@@ -234,14 +236,14 @@ class TuningPanel(W.VBox):
         return len(self.board.groups) or (0 if self.board.edges is None else len(self.board.edges))
 
     def _draw(self) -> None:
-        """Pictures, the twin of the edges, the optimum where it takes long to find: when the hand rests."""
+        """Pictures, the twin of the edges, the whole curve of the optimum: when the hand rests."""
         with self._lock:
             answered = self._answered
             if answered.seq == self._seq:
                 self.edges.show(self.edges.edges, self._histogram.max)
-        if self._optimum is None and (used := self._edges_in_use()):
-            self._optimum = self._optima.best(answered.histogram, answered.lineup, used)
-            self.editor.show_optimum(self._optimum, answered.lineup.max_length)
+        used = self._edges_in_use()
+        self._optimum = self._optima.best(answered.histogram, answered.lineup, used) if used else None
+        self.editor.show_optimum(self._optimum, answered.lineup.max_length)
         self.edges.annotate(bucket_notes(self.board, answered.histogram))
         self.figures.draw(self.board, self._optimum)
         self.shelf.show()
@@ -255,6 +257,7 @@ class TuningPanel(W.VBox):
             self._say(self._data_problem, error=True)
             return
         self._data_problem = ""
+        self.measuring.controls.forget()
         with self._lock:
             self._histogram, self._loaded = histogram, (config, title)
             if self.edges.edges_by is None:  # edges set by hand belong to the old data
@@ -295,5 +298,4 @@ class TuningPanel(W.VBox):
         self._say(explained(error), error=True)
 
     def _say(self, text: str | None, *, error: bool = False) -> None:
-        color = "var(--jp-error-color1, #b32d00)" if error else "var(--jp-ui-font-color2, #666)"
-        self.message.value = f'<span style="color:{color}">{html.escape(text)}</span>' if text else ""
+        self.message.say(text, error=error)

@@ -17,6 +17,26 @@ def test_it_is_the_optimum_of_so_many_edges_with_the_whole_curve() -> None:
     assert found.curve == optimal_edges(LENGTHS, 16, length_multiple=8).curve
 
 
+def test_the_quick_way_finds_the_same_edges_and_leaves_out_what_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    cache = OptimumCache(most=16)
+    quick, best = cache.quick(LENGTHS, Lineup(), 5), OptimumCache(most=16).best(LENGTHS, Lineup(), 5)
+    assert quick is not None
+    assert (quick.edges, quick.curve) == (best.edges, best.curve[:5])
+    cache.best(LENGTHS, Lineup(), 5)
+    assert cache.quick(LENGTHS, Lineup(), 5) == best  # known as a whole
+    monkeypatch.setattr("labkit.experiments.optimum._QUICK", 100)
+    assert cache.quick(LENGTHS, Lineup(), 5) == best
+    assert cache.quick(LENGTHS, Lineup(), 6) is None
+    assert cache.quick(LENGTHS, Lineup(max_length=300), 5) is None
+
+
+def test_a_cap_that_is_dragged_leaves_no_more_than_some_settings_behind() -> None:
+    cache = OptimumCache(most=4)
+    for cap in range(300, 500):
+        cache.best(LENGTHS, Lineup(max_length=cap), 3)
+    assert len(cache._found) <= 64
+
+
 def test_each_setting_has_its_own_and_other_data_starts_anew() -> None:
     cache = OptimumCache(most=16)
     assert cache.best(LENGTHS, Lineup(max_length=100), 3).edges[-1] == 100

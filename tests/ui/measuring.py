@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from playwright.sync_api import Page, expect
 
 #: The line of progress once steps are timed: before that the child imports torch, makes data and warms up.
-TIMED = re.compile(r"\(\d+ of \d+\): \d[\d ,]* steps?, ")
+TIMED = re.compile(r"\d[\d ,]* steps?, ")
 
 
 @contextmanager
@@ -27,7 +27,7 @@ def measuring(page: Page, seconds: float = 120.0) -> Iterator[None]:
     field.press("Enter")
     panel.get_by_role("button", name="Measure", exact=True).click()
     cancel = panel.get_by_role("button", name="Cancel", exact=True)
-    progress = panel.locator(".labkit-measured")
+    progress = panel.locator(".labkit-progress")
     expect(progress).to_have_text(TIMED, timeout=90_000)
     expect(cancel).to_be_enabled()
     try:

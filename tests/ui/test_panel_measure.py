@@ -116,7 +116,7 @@ def test_while_it_measures_the_table_follows_and_cancel_leaves_nothing_behind(pa
     expect(button(panel, "Cancel")).to_be_enabled(timeout=20_000)
     expect(button(panel, "Measure")).to_be_disabled()
     expect(panel.locator(".labkit-measured")).to_contain_text(re.compile(r"pad_max \(1 of \d+\)"), timeout=90_000)
-    expect(panel.locator(".labkit-measured")).to_have_text(TIMED, timeout=90_000)
+    expect(panel.locator(".labkit-progress")).to_have_text(TIMED, timeout=90_000)
     assert measuring_children(lab) == 1
     figure = cell_value(panel, "bucket_rows", "padding_ratio")
     before = figure.get_attribute("data-value") or ""

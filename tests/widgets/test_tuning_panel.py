@@ -41,7 +41,7 @@ def test_it_opens_with_the_optimum_in_every_view(panel):
     best, elbow, here = panel.figures.curve.data
     assert best.y[7] == here.y[0] == padding(panel, "bucket_rows")
     assert len(elbow.x) == 1
-    assert panel.message.value == ""
+    assert panel.message.text == ""
 
 
 def test_a_moved_edge_changes_table_pictures_and_notes(panel):
@@ -76,10 +76,10 @@ def test_a_data_set_without_a_cap_takes_no_edges_of_the_one_before(panel):
     panel.data.source.value = "cdnow"
     assert panel.wait()
     assert panel.editor.edges[-1] == 217
-    assert "The edges set by hand were for other lengths: these are optimal." in panel.message.value
+    assert "The edges set by hand were for other lengths: these are optimal." in panel.message.text
     panel.settings.rows.field.value = "17"
     assert panel.wait()
-    assert panel.message.value == ""
+    assert panel.message.text == ""
 
 
 def test_a_request_of_elsewhere_never_takes_a_move_of_the_page_back(panel, monkeypatch):
@@ -103,7 +103,7 @@ def test_an_answer_that_fails_is_said_and_lets_the_next_move_through(panel, monk
     monkeypatch.setattr("labkit.widgets.tuning_panel.score", broken)
     panel.editor.set_state({"edges": [40, 200, 737], "max_length": None, "seq": 1})
     assert panel.wait()
-    assert "broken" in panel.message.value
+    assert "broken" in panel.message.text
     assert panel.editor.answered == 1
 
 
@@ -211,27 +211,27 @@ def test_a_file_is_opened_by_its_button_and_a_bad_one_leaves_the_old_data(panel,
     panel.data.path.value = str(tmp_path / "nothing.npy")
     panel.data.open_button.click()
     assert panel.wait()
-    assert "nothing.npy" in panel.message.value
+    assert "nothing.npy" in panel.message.text
     assert panel.board[Strategy.PAD_MAX].what_if.sequences == 943
     panel.data.path.value = str(tmp_path / "mine.npy")
     panel.data.open_button.click()
     assert panel.wait()
     assert panel.board[Strategy.PAD_MAX].what_if.sequences == 4
-    assert panel.message.value == "" or "left" in panel.message.value
+    assert panel.message.text == "" or "left" in panel.message.text
 
 
 def test_fewer_buckets_than_asked_is_said(panel):
     panel.data.source.value = "cdnow"
     panel.edges.quantile.click()
     assert panel.wait()
-    assert "8 buckets asked, 5 left" in panel.message.value
+    assert "8 buckets asked, 5 left" in panel.message.text
 
 
 def test_export_writes_what_is_shown(panel, tmp_path):
     move(panel, 2, 150)
     panel.export.button.click()
     assert panel.wait()
-    assert "Saved" in panel.export.answer.value
+    assert "Saved" in panel.export.answer.text
     tuned = TunedConfig.load(tmp_path / "tuned.json")
     assert tuned.batch_policy == panel.board[Strategy.BUCKET_BUDGET].policy
     assert tuned.batch_policy.bucket_edges[2] == 150
@@ -242,7 +242,7 @@ def test_export_writes_what_was_asked_for_last(panel, tmp_path):
         panel.settings.token_budget.field.value = str(budget)
         panel.export.button.click()  # at once: nobody waits for the answer
         assert panel.wait()
-        assert "Saved" in panel.export.answer.value
+        assert "Saved" in panel.export.answer.text
         assert TunedConfig.load(tmp_path / "tuned.json").batch_policy.token_budget == budget
 
 
@@ -251,23 +251,23 @@ def test_an_answer_to_the_same_settings_leaves_what_was_saved(panel):
     assert panel.wait()
     panel._enqueue()  # as a measurement that ends does
     assert panel.wait()
-    assert "Saved" in panel.export.answer.value
+    assert "Saved" in panel.export.answer.text
 
 
 def test_an_export_that_cannot_be_written_says_why(panel, tmp_path):
     panel.export._path.value = str(tmp_path / "no" / "way" / "tuned.json")
     panel.export.button.click()
     assert panel.wait()
-    assert "does not exist" in panel.export.answer.value
+    assert "does not exist" in panel.export.answer.text
     assert list(tmp_path.iterdir()) == []
 
 
 def test_what_was_saved_is_not_claimed_for_other_settings(panel):
     panel.export.button.click()
     assert panel.wait()
-    assert "Saved" in panel.export.answer.value
+    assert "Saved" in panel.export.answer.text
     move(panel, 2, 150)
-    assert panel.export.answer.value == ""
+    assert panel.export.answer.text == ""
 
 
 def test_an_unforeseen_export_error_is_shown_at_the_button_and_logged(panel, monkeypatch, caplog):
@@ -279,8 +279,8 @@ def test_an_unforeseen_export_error_is_shown_at_the_button_and_logged(panel, mon
     monkeypatch.setattr("labkit.widgets.tuning_panel.save_tuned", broken)
     panel.export.button.click()
     assert panel.wait()
-    assert "unexpected ZeroDivisionError: division by zero" in panel.export.answer.value
-    assert "Saved" not in panel.export.answer.value
+    assert "unexpected ZeroDivisionError: division by zero" in panel.export.answer.text
+    assert "Saved" not in panel.export.answer.text
     assert "worker failed" in caplog.text
 
 
@@ -290,11 +290,11 @@ def test_a_failed_open_stays_explained_until_data_is_read(panel):
     panel.data.open_button.click()
     assert panel.wait()
     move(panel, 2, 150)
-    assert "nothing.npy" in panel.message.value
-    assert "Still shown" in panel.message.value
+    assert "nothing.npy" in panel.message.text
+    assert "Still shown" in panel.message.text
     panel.data.source.value = "cdnow"
     assert panel.wait()
-    assert "nothing.npy" not in panel.message.value
+    assert "nothing.npy" not in panel.message.text
 
 
 def test_closing_leaves_no_widget_behind_and_a_panel_can_replace_another():
@@ -310,7 +310,7 @@ def test_closing_leaves_no_widget_behind_and_a_panel_can_replace_another():
 
 def test_an_unexpected_error_is_shown_and_logged(panel, caplog):
     panel._fail(ZeroDivisionError("division by zero"))
-    assert "unexpected ZeroDivisionError: division by zero" in panel.message.value
+    assert "unexpected ZeroDivisionError: division by zero" in panel.message.text
     assert "worker failed" in caplog.text
 
 
