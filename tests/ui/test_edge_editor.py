@@ -28,6 +28,8 @@ def editor(shared_panel_page: Page) -> Locator:
     found.get_by_label("bucket edges as text").press("Enter")
     expect(found).to_have_attribute("data-edges", OPTIMAL)
     expect_agreement(found)
+    buckets = panel.locator(".widget-slider", has=shared_panel_page.get_by_text("buckets", exact=True))
+    expect(buckets.locator(".widget-readout")).to_have_text("8", timeout=20_000)  # the hand rests: its twin follows
     return found
 
 
@@ -282,7 +284,6 @@ def test_what_is_refused_reads_as_in_the_table(editor: Locator) -> None:
 
 def test_undo_stays_within_the_data_set(editor: Locator) -> None:
     panel = editor.page.locator(".labkit-panel")
-    panel.get_by_role("button", name="Optimal edges").click()
     handle(editor, 1).focus()
     editor.page.keyboard.press("ArrowRight")
     expect_agreement(editor)
