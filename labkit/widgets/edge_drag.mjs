@@ -1,5 +1,8 @@
 // One handle held by one pointer. The picture itself captures it, so that handles may be drawn anew in the middle.
 
+// pointermove waits for the next frame, up to 16 ms; where the browser tells at once (https and localhost), that is taken
+const moveEvent = () => ("onpointerrawupdate" in window ? "pointerrawupdate" : "pointermove");
+
 /**
  * @param {SVGElement} svg with handles of class "handle" and data-kind, data-index
  * @param {{taken: Function, moved: Function, released: Function}} calls with {kind, index}; `moved` with clientX too
@@ -27,7 +30,7 @@ export function dragging(svg, { taken, moved, released }) {
     drag.held = { kind: handle.dataset.kind, index: Number(handle.dataset.index), pointer: event.pointerId };
     taken(drag.held, handle);
   });
-  svg.addEventListener("pointermove", (event) => {
+  svg.addEventListener(moveEvent(), (event) => {
     if (drag.held?.pointer !== event.pointerId) return;
     if (event.buttons & 1) moved(drag.held, event.clientX);
     else end(); // released where nobody told

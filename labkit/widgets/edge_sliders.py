@@ -101,7 +101,15 @@ class EdgeSliders(W.VBox):
             row.note.value = notes[i] if i < len(notes) else ""
 
     def _find(self, how: EdgesBy) -> None:
-        self.edges_by = how
+        with self._lock:
+            if self.edges_by is None and len(self.edges) != self.buckets.value:
+                # set by hand elsewhere a moment ago, and not yet shown here
+                self._showing = True
+                try:
+                    self.buckets.value = min(len(self.edges), MAX_BUCKETS)
+                finally:
+                    self._showing = False
+            self.edges_by = how
         self._changed()
 
     def _count_changed(self, change: Any) -> None:

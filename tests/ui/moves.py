@@ -40,7 +40,7 @@ class Hand:
         event: that the editor listens to.
     """
 
-    def __init__(self, page: Page, event: str = "pointermove") -> None:
+    def __init__(self, page: Page, event: str = "pointerrawupdate") -> None:
         """Begin to watch the page."""
         self._page, self._moved = page, 0
         page.evaluate(_WATCH)

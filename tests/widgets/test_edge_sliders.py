@@ -61,6 +61,12 @@ def test_buttons_and_bucket_count_ask_for_computed_edges(sliders, calls):
     assert len(calls) == 5
 
 
+def test_computed_edges_are_as_many_as_were_set_by_hand_a_moment_ago(sliders, calls):
+    sliders.take((5, 20, 50, 60, 100))  # the slider of the number follows when the hand rests
+    sliders.optimal.click()
+    assert (sliders.buckets.value, sliders.edges_by, len(calls)) == (5, EdgesBy.OPTIMAL, 1)
+
+
 def test_fewer_and_more_edges_use_the_same_rows(sliders):
     many = tuple(range(1, MAX_BUCKETS + 1))
     sliders.show(many, 100)
