@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -55,17 +56,21 @@ class PolicyControls(W.VBox):
                 W.HBox([self.overflow, self.oversize]),
             ]
         )
-        self._start = lineup
+        self._start, self._changed = lineup, changed
         self._show_switches()
+        self._lock = threading.RLock()  # the worker shows a cap while the user may change something
         self._taking = False
+        self._by_hand: tuple[int | None] | None = None  # a cap that was set elsewhere and is not shown yet
         for name in _NAMES:
-            getattr(self, name).observe(lambda _: None if self._taking else changed(), "value")
+            getattr(self, name).observe(self._on_changed, "value")
         for switch in (self.has_cap, self.has_capacity):
             switch.observe(lambda _: self._show_switches(), "value")
 
     @property
     def max_length(self) -> int | None:
         """The cap, or None."""
+        if self._by_hand is not None:
+            return self._by_hand[0]
         return self.cap.value if self.has_cap.value else None
 
     @property
@@ -89,37 +94,56 @@ class PolicyControls(W.VBox):
         )
 
     def take_cap(self, max_length: int | None) -> None:
-        """Take a cap that was set by hand elsewhere; no callback follows."""
-        self._taking = True
-        try:
-            self.has_cap.value = max_length is not None
-            if max_length is not None:
-                self.cap.value = max_length
-        finally:
-            self._taking = False
+        """Take a cap that was set by hand elsewhere; ``show_cap`` brings it into sight. No callback follows."""
+        self._by_hand = (max_length,)
+
+    def show_cap(self) -> None:
+        """Bring the cap into sight; no callback follows."""
+        with self._lock:
+            if self._by_hand is None:
+                return
+            (max_length,) = self._by_hand
+            self._taking = True
+            try:
+                self.has_cap.value = max_length is not None
+                if max_length is not None:
+                    self.cap.value = max_length
+            finally:
+                self._taking, self._by_hand = False, None
 
     def take(self, lineup: Lineup) -> None:
         """Take all settings of a lineup; no callback follows."""
-        self.take_cap(lineup.max_length)
-        self._taking = True
-        try:
-            self.has_capacity.value = lineup.capacity is not None
-            if lineup.capacity is not None:
-                self.capacity.value = lineup.capacity
-            for name in ("token_budget", "rows", "length_multiple", "row_multiple"):
-                getattr(self, name).value = getattr(lineup, name)
-            self.overflow.value, self.oversize.value = str(lineup.overflow), str(lineup.oversize)
-        finally:
-            self._taking = False
+        with self._lock:
+            self.take_cap(lineup.max_length)
+            self.show_cap()
+            self._taking = True
+            try:
+                self.has_capacity.value = lineup.capacity is not None
+                if lineup.capacity is not None:
+                    self.capacity.value = lineup.capacity
+                for name in ("token_budget", "rows", "length_multiple", "row_multiple"):
+                    getattr(self, name).value = getattr(lineup, name)
+                self.overflow.value, self.oversize.value = str(lineup.overflow), str(lineup.oversize)
+            finally:
+                self._taking = False
 
     def fit(self, histogram: LengthHistogram) -> None:
         """Let the cap end at the longest length of other data, and the capacity at some packs of it."""
+        self.show_cap()
         self.cap.set_range(1, max(2, histogram.max))
         if not self.has_cap.value:
             self.cap.value = max(1, histogram.max)
         self.capacity.set_range(1, _widest(histogram.max, self.pack_capacity))
         if not self.has_capacity.value:
             self.capacity.value = max(1, histogram.max)
+
+    def _on_changed(self, change: Any) -> None:
+        with self._lock:
+            if self._taking:
+                return
+            if change["owner"] in (self.has_cap, self.cap):
+                self._by_hand = None  # the newer one wins
+        self._changed()  # not under the lock: whoever is called has one of their own
 
     def _show_switches(self) -> None:
         for switch, number in ((self.has_cap, self.cap), (self.has_capacity, self.capacity)):

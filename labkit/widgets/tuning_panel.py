@@ -241,6 +241,7 @@ class TuningPanel(W.VBox):
             answered = self._answered
             if answered.seq == self._seq:
                 self.edges.show(self.edges.edges, self._histogram.max)
+                self.settings.show_cap()
         used = self._edges_in_use()
         self._optimum = self._optima.best(answered.histogram, answered.lineup, used) if used else None
         self.editor.show_optimum(self._optimum, answered.lineup.max_length)
