@@ -224,7 +224,10 @@ class EdgeView {
     const { state } = this;
     if (name === "add") {
       const at = bestNewEdge(this.sums, state.now.edges, this.rules);
-      if (at !== null) this.set(changed(state, addedEdge(state.now, at, this.limits)));
+      const next = at === null ? state : changed(state, addedEdge(state.now, at, this.limits));
+      this.set(next);
+      if (at === null) this.sayOf("One more edge saves nothing here.");
+      else if (next === state) this.sayOf(`${this.limits.most} edges are the most.`);
     } else if (name === "delete") {
       const { kind, index } = this.picture.focused;
       if (kind === "edge") this.set(changed(state, deletedEdge(state.now, index)));
@@ -236,6 +239,13 @@ class EdgeView {
     if (edges) this.set(replaced(this.state, edges, this.state.now.cap));
     this.isTyping = edges === null;
     this.typed = { problem, note };
+    this.schedule();
+    this.rest();
+  }
+
+  /** A note on what was asked for and changes nothing, until the next change. */
+  sayOf(note) {
+    this.typed = { note };
     this.schedule();
     this.rest();
   }

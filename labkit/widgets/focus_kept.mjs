@@ -15,6 +15,7 @@ export function keepingFocus(box, selector, redraw) {
 
 /** Make `old` read as `fresh`, node by node: what is alike stays, and with it focus, selection and scrolling. */
 export function become(old, fresh) {
+  if (old.isEqualNode(fresh)) return;
   const parts = [...old.childNodes], freshParts = [...fresh.childNodes];
   if (old.nodeName !== fresh.nodeName || parts.length !== freshParts.length) {
     old.replaceWith(fresh);

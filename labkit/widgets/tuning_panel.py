@@ -182,6 +182,11 @@ class TuningPanel(W.VBox):
 
     def _load(self) -> None:
         config, title = self.data.config, self.data.title
+        if config.lengths_file == "":
+            self._say(
+                "Type the path of a file (lengths.csv, .npy, events.parquet, tuned.json), then open it.", error=True
+            )
+            return
         self._worker.call(lambda: self._load_now(config, title))
 
     def _export(self) -> None:

@@ -150,3 +150,17 @@ def test_a_text_that_was_not_edited_follows_and_never_overwrites(opened: Opened)
     twin.press("Escape")
     expect(twin).to_have_value("5, 30")
     expect(editor.root.locator(".problem")).to_be_empty()
+
+
+def test_an_edge_that_cannot_be_added_is_said(opened: Opened) -> None:
+    editor = opened(lengths=[1, 7], counts=[3, 3], edges=[1, 7])
+    add = editor.root.get_by_role("button", name="+ edge")
+    add.click()
+    problem = editor.root.locator(".problem.note")
+    expect(problem).to_have_text("One more edge saves nothing here.")
+    editor = opened(most=4)
+    add.click()
+    expect(editor.root.locator(".handle.edge")).to_have_count(4)
+    expect(problem).to_have_count(0)
+    add.click()
+    expect(problem).to_have_text("4 edges are the most.")

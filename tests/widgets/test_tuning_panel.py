@@ -297,6 +297,14 @@ def test_a_failed_open_stays_explained_until_data_is_read(panel):
     assert "nothing.npy" not in panel.message.text
 
 
+def test_no_path_is_no_file(panel):
+    panel.data.source.value = "file"
+    panel.data.open_button.click()
+    assert panel.wait()
+    assert panel.message.text.startswith("Type the path of a file")
+    assert panel.message.is_error
+
+
 def test_closing_leaves_no_widget_behind_and_a_panel_can_replace_another():
     before = set(_instances)
     first = TuningPanel(Config())
