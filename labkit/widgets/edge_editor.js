@@ -29,8 +29,7 @@ class EdgeView {
   isDirty = false; // something changed since it was sent
   isTyping = false; // the text is not what the edges are
   typed = {}; // problem and note of what was typed
-  isFresh = false; // other data came, and their edges not yet
-  lastEdges = null; // of the message before
+  toldCap = null; // the cap that Python knows of
   timers = { late: 0, rest: 0 };
   sentAt = 0;
   movedLabel = "";
@@ -42,8 +41,9 @@ class EdgeView {
     this.picture = new EdgePicture(svg);
     this.drag = dragging(svg, {
       taken: (held, handle) => {
+        handle.focus(); // first: a text that was typed is taken when it loses the focus, and may end the drag
+        if (!this.drag.held) return;
         this.before = this.state;
-        handle.focus();
         this.picture.markHeld(held);
       },
       moved: (held, clientX) => this.dragTo(held, this.picture.lengthAt(clientX)),
@@ -82,7 +82,7 @@ class EdgeView {
     this.listeners = {
       "change:lengths": () => this.onData(), "change:counts": () => this.onData(), "change:edges": () => this.onEdges(),
       "change:max_length": () => this.onEdges(), "change:answered": () => this.onAnswer(), "change:optimum": draw,
-      "change:rules": draw, "change:log_axis": layout, "change:snap": layout, change: () => this.onMessage(),
+      "change:rules": draw, "change:log_axis": layout, "change:snap": layout,
     };
     for (const [name, call] of Object.entries(this.listeners)) this.model.on(name, call);
     this.observer = new ResizeObserver(() => {
@@ -92,8 +92,6 @@ class EdgeView {
       this.layout();
     });
     this.onData();
-    this.isFresh = false;
-    this.onMessage();
     this.observer.observe(this.parts.svg);
   }
 
@@ -125,7 +123,11 @@ class EdgeView {
     if (this.isWaiting && performance.now() - this.sentAt < KERNEL_LATE_MS) return;
     this.isDirty = false;
     this.sentAt = performance.now();
-    model.set({ edges: [...this.state.now.edges], max_length: this.state.now.cap, seq: model.get("seq") + 1 });
+    const { edges, cap } = this.state.now;
+    model.set({ edges: [...edges], seq: model.get("seq") + 1 });
+    // a cap that was not moved here is left to Python, which may know a newer one
+    if (cap !== this.toldCap) model.set("max_length", cap);
+    this.toldCap = cap;
     model.save_changes();
     clearTimeout(this.timers.late);
     this.timers.late = setTimeout(() => {
@@ -136,10 +138,9 @@ class EdgeView {
 
   // -- from Python --------------------------------------------------------------------------------------------------
 
-  /** Other data: everything starts anew, with the edges that came with them or, in `onEdges`, come next. */
+  /** Other data: everything starts anew, with the edges that came in the same message. */
   onData() {
     this.sums = prefixSums(doubles(this.model.get("lengths")), doubles(this.model.get("counts")));
-    this.isFresh = !this.hasNewEdges;
     this.isDirty = false;
     this.restart();
     this.drag.end();
@@ -148,6 +149,7 @@ class EdgeView {
 
   restart() {
     this.state = stateOf(this.model.get("edges"), this.model.get("max_length"));
+    this.toldCap = this.state.now.cap;
     this.forgetTyped();
   }
 
@@ -157,9 +159,8 @@ class EdgeView {
     const [edges, cap] = [this.model.get("edges"), this.model.get("max_length")];
     const next = replaced(this.state, edges, cap);
     if (next === this.state) return;
-    if (this.isFresh) this.restart();
-    else this.state = next;
-    this.isFresh = false;
+    this.state = next;
+    this.toldCap = cap;
     if (document.activeElement !== this.parts.twin) this.forgetTyped();
     this.layout();
   }
@@ -170,16 +171,6 @@ class EdgeView {
     this.onEdges();
     this.schedule();
     this.pump();
-  }
-
-  /** After all that came in one message. */
-  onMessage() {
-    if (this.hasNewEdges) this.isFresh = false;
-    this.lastEdges = this.model.get("edges");
-  }
-
-  get hasNewEdges() {
-    return this.model.get("edges") !== this.lastEdges;
   }
 
   /** The optimum for the cap that is shown; that of another cap says nothing. */
@@ -195,7 +186,6 @@ class EdgeView {
     const [{ edges, cap }, now] = [this.state.now, next.now];
     const isOther = now.edges.length !== edges.length || (now.cap === null) !== (cap === null);
     this.state = next;
-    this.isFresh = false;
     this.isDirty = true;
     this.movedLabel = label;
     this.forgetTyped();
@@ -353,6 +343,10 @@ class EdgeView {
     const { picture, sums, rules, optimum, limits, drag } = this;
     if (!picture.width) return;
     const setting = this.state.now;
+    if (!picture.hasHandlesOf(setting)) {
+      this.makeHandles();
+      return;
+    }
     const figures = figuresOf(sums, setting.edges, rules);
     const isStatic = figuresOf(sums, setting.edges, { ...rules, isStatic: true });
     const room = roomOf(sums, setting.edges, rules);

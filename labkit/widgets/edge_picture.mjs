@@ -74,6 +74,10 @@ export const EdgePicture = class {
     describe(capHandle, setting, "cap", 0, limits, capText(cap));
   }
 
+  hasHandlesOf({ edges, cap }) {
+    return this.handles.length === edges.length && (this.capHandle === null) === (cap === null);
+  }
+
   /** Others in their place, to be drawn; says whether one of them had the focus, for `takeFocus` when they are. */
   makeHandles({ edges, cap }, held) {
     const { layers, box } = this;

@@ -113,9 +113,15 @@ class EdgeSliders(W.VBox):
         self._changed()
 
     def _count_changed(self, change: Any) -> None:
-        if self._showing:
-            return
-        self.edges_by = self.edges_by or EdgesBy.OPTIMAL  # edges set by hand cannot fit another number of buckets
+        with self._lock:
+            if self._showing:
+                return
+            self._showing = True  # the worker may have shown the number before it in the meantime
+            try:
+                self.buckets.value = change["new"]
+            finally:
+                self._showing = False
+            self.edges_by = self.edges_by or EdgesBy.OPTIMAL  # edges set by hand cannot fit another number of buckets
         self._changed()
 
     def _moved(self, change: Any) -> None:

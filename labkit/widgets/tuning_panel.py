@@ -175,7 +175,7 @@ class TuningPanel(W.VBox):
         """Edges, and perhaps the cap, moved on the histogram: the twins follow when the hand rests."""
         with self._lock:
             self._setting = self.editor.setting
-            if self._setting.max_length != self.settings.max_length:
+            if self._setting.cap_moved:
                 self.settings.take_cap(self._setting.max_length)
             self.edges.take(self._setting.edges)
             self._enqueue()

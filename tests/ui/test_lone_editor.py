@@ -145,14 +145,50 @@ def test_undo_never_brings_edges_of_other_data_back(opened: Opened, names: tuple
     editor.says(2, 30)
 
 
-def test_edges_that_come_after_their_data_are_a_start_too(opened: Opened) -> None:
+def test_other_data_with_the_same_edges_is_a_start_too(opened: Opened) -> None:
     editor = opened()
-    editor.receive(**OTHER)
-    editor.receive(edges=[2, 30])
-    editor.says(2, 30)
+    editor.receive(lengths=[3, 90, 100], counts=[1, 1, 1], edges=[10, 40, 100])
     expect(editor.root.get_by_label("undo")).to_be_disabled()
-    editor.receive(edges=[5, 30])
+    editor.receive(edges=[20, 60, 100])
     expect(editor.root.get_by_label("undo")).to_be_enabled()
+    editor.root.get_by_label("undo").click()
+    editor.says(10, 40, 100)
+
+
+def test_edges_typed_and_a_handle_pressed_at_once_are_taken(opened: Opened) -> None:
+    editor = opened()
+    twin = editor.root.get_by_label("bucket edges as text")
+    twin.fill("20, 100")  # fewer: the handles are drawn anew in the middle of the press
+    x, y = editor.take(editor.handle(1))
+    editor.says(20, 100)
+    editor.page.mouse.move(x + 60, y)
+    editor.page.mouse.up()
+    expect(editor.root.locator(".held")).to_have_count(0)
+    editor.answer()
+    assert editor.page.evaluate("sent.at(-1).edges") == [20, 100]
+
+
+def test_escape_of_a_drag_keeps_what_was_typed_before_it(opened: Opened) -> None:
+    editor = opened()
+    editor.root.get_by_label("bucket edges as text").fill("10, 50, 100")
+    x, y = editor.take(editor.handle(1))
+    editor.page.mouse.move(x + 60, y)
+    editor.page.keyboard.press("Escape")
+    editor.says(10, 50, 100)
+    editor.page.mouse.up()
+    editor.page.keyboard.press("Control+z")
+    editor.says(10, 40, 100)
+
+
+def test_a_cap_that_was_not_moved_here_is_not_sent(opened: Opened) -> None:
+    editor = opened(max_length=80)
+    x, y = editor.take(editor.handle(1))
+    editor.receive(max_length=60)  # typed elsewhere while the hand is on a handle
+    editor.page.mouse.move(x + 20, y)
+    assert editor.page.evaluate("model.get('max_length')") == 60
+    editor.page.mouse.up()
+    editor.answer()
+    expect(editor.cap).to_have_attribute("aria-valuenow", "60")
 
 
 def test_no_handle_stands_outside_the_picture(opened: Opened) -> None:

@@ -61,6 +61,15 @@ def test_buttons_and_bucket_count_ask_for_computed_edges(sliders, calls):
     assert len(calls) == 5
 
 
+def test_a_number_of_buckets_asked_for_while_edges_are_shown_is_never_lost(sliders, calls):
+    asked = threading.Thread(target=lambda: setattr(sliders.buckets, "value", 7))
+    sliders._rows[0].observe(lambda _: (asked.start(), asked.join(0.2)), "value")  # in the middle of show
+    sliders.take((6, 20, 100))
+    sliders.show((6, 20, 100), 100)
+    asked.join(5)
+    assert (sliders.buckets.value, sliders.edges_by, len(calls)) == (7, EdgesBy.OPTIMAL, 1)
+
+
 def test_computed_edges_are_as_many_as_were_set_by_hand_a_moment_ago(sliders, calls):
     sliders.take((5, 20, 50, 60, 100))  # the slider of the number follows when the hand rests
     sliders.optimal.click()

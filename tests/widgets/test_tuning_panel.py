@@ -96,6 +96,16 @@ def test_a_request_of_elsewhere_never_takes_a_move_of_the_page_back(panel, monke
     assert (panel.editor.edges, panel.editor.answered) == ([40, 300, 737], 2)
 
 
+def test_a_cap_typed_while_an_edge_moves_stays(panel):
+    panel.editor.set_state({"edges": [40, 200, 737], "max_length": 600, "seq": 1})
+    assert panel.wait()
+    panel.settings.cap.field.value = "300"
+    panel.editor.set_state({"edges": [41, 200, 737], "seq": 2})  # on its way before the page heard of 300
+    assert panel.wait()
+    assert panel.settings.max_length == panel.editor.max_length == 300
+    assert panel.board[Strategy.BUCKET_ROWS].policy.max_length == 300
+
+
 def test_an_answer_that_fails_is_said_and_lets_the_next_move_through(panel, monkeypatch):
     def broken(*_, **__):
         raise RuntimeError("broken")
