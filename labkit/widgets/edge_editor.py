@@ -15,6 +15,7 @@ from labkit.batching.edges import Edges
 from labkit.batching.policy import Oversize
 from labkit.experiments.lineup import Lineup
 from labkit.lengths.histogram import LengthHistogram
+from labkit.views.palette import CSS
 from labkit.widgets.modules import joined_modules
 
 _FOLDER = Path(__file__).parent
@@ -61,7 +62,7 @@ class EdgeEditor(anywidget.AnyWidget):
         "edge_picture.mjs", "edge_drag.mjs", "edge_page.mjs", "edge_editor.js",
     )  # fmt: skip
     # as text: a path would be watched, and would keep every instance alive after it was closed
-    _css = (_FOLDER / "edge_editor.css").read_text(encoding="utf-8")
+    _css = CSS + (_FOLDER / "edge_editor.css").read_text(encoding="utf-8")
 
     lengths = T.Bytes().tag(sync=True)  # (m,) float64: lengths and counts are whole numbers below 2**53
     counts = T.Bytes().tag(sync=True)
@@ -134,10 +135,11 @@ class EdgeEditor(anywidget.AnyWidget):
 
     def show_optimum(self, optimum: Edges | None, max_length: int | None) -> None:
         """Show where the optimal edges lie under this cap, or nothing."""
-        if optimum is None or optimum.curve is None:
-            self.optimum = {}
-        else:
-            self.optimum = {"edges": list(optimum.edges), "curve": list(optimum.curve), "cap": max_length}
+        with self._taking:
+            if optimum is None or optimum.curve is None:
+                self.optimum = {}
+            else:
+                self.optimum = {"edges": list(optimum.edges), "curve": list(optimum.curve), "cap": max_length}
 
     def set_state(self, sync_data: Any) -> None:
         """Take in a message of the page; listeners hear of it when all of it is there."""

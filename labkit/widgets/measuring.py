@@ -60,7 +60,7 @@ class Measuring:
         """Nothing is measured before the button is pressed."""
         self._shown, self._changed, self._later = shown, changed, later
         self._asking = threading.Lock()
-        self._asked = False  # the button was pressed, and what is to be measured is not known yet
+        self._ask: object | None = None  # the button was pressed, and what is to be measured is not known yet
         self._thread = MeasureThread(self._tell, self._ended)
         self._job: Job | None = None
         self._new: list[Record] = []  # of the newest job
@@ -70,25 +70,25 @@ class Measuring:
     def start(self) -> None:
         """Measure what was asked for before; what cannot be is said at the button."""
         with self._asking:
-            if self._asked or self._thread.running:
+            if self._ask is not None or self._thread.running:
                 return
-            self._asked = True
+            self._ask = ask = object()
         self.controls.began("starting")
-        self._later(self._start)
+        self._later(lambda: self._start(ask))
 
     def cancel(self) -> None:
         """Have the measurement ended; what was measured before is kept. Does not wait."""
         with self._asking:
-            had_asked, self._asked = self._asked, False
-        if had_asked:
+            ask, self._ask = self._ask, None
+        if ask is not None:
             self.controls.ended("cancelled: nothing was measured")
         else:
             self._thread.cancel()
 
-    def _start(self) -> None:
+    def _start(self, ask: object) -> None:
         with self._asking:
-            if not self._asked:
-                return
+            if ask is not self._ask:
+                return  # cancelled, and perhaps asked for anew since
             try:
                 job = self._wanted(self._shown())
                 self._job, self._new = job, []
@@ -100,7 +100,7 @@ class Measuring:
                 self.controls.ended("not started", error=True)
                 raise
             finally:
-                self._asked = False
+                self._ask = None
 
     def measured(self, now: Shown) -> Measured:
         """The records beside what is shown now; one of other lengths, another policy or another model is stale."""

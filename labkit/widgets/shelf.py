@@ -94,7 +94,7 @@ class Shelf(W.VBox):
         for name in "AB":
             self.restore[name].disabled = True
             self.keep[name].on_click(lambda _, name=name: later(lambda: self._keep(name)))
-            self.restore[name].on_click(lambda _, name=name: self._restore(self.kept[name]))
+            self.restore[name].on_click(lambda _, name=name: later(lambda: self._restore(self.kept[name])))
             self.strategies[name].observe(lambda _: self.show(), "value")
 
     def show(self) -> None:

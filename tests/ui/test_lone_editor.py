@@ -155,6 +155,19 @@ def test_other_data_with_the_same_edges_is_a_start_too(opened: Opened) -> None:
     editor.says(10, 40, 100)
 
 
+def test_other_data_with_more_edges_under_the_hand_is_shown(opened: Opened) -> None:
+    editor = opened()
+    x, y = editor.take(editor.handle(2))
+    editor.page.mouse.move(x + 20, y)
+    editor.receive(**OTHER, edges=[1, 2, 5, 30])
+    editor.says(1, 2, 5, 30)
+    expect(editor.root.locator(".handle.edge")).to_have_count(4)
+    editor.page.mouse.up()
+    editor.handle(3).focus()
+    editor.page.keyboard.press("ArrowRight")
+    editor.says(1, 2, 6, 30)
+
+
 def test_edges_typed_and_a_handle_pressed_at_once_are_taken(opened: Opened) -> None:
     editor = opened()
     twin = editor.root.get_by_label("bucket edges as text")

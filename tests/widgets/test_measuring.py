@@ -131,3 +131,7 @@ def test_a_measurement_that_is_cancelled_before_it_starts_is_not_started(panel, 
     assert (controls.button.disabled, controls.cancel.disabled) == (False, True)
     asked[0]()
     assert not panel.measuring._thread.running
+    controls.button.click()
+    asked[0]()  # of the one that was cancelled, which would measure what was shown then
+    assert not panel.measuring._thread.running
+    controls.cancel.click()

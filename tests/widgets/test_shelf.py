@@ -120,6 +120,16 @@ def test_what_is_kept_is_what_was_asked_for_last(panel) -> None:
     assert panel.shelf.kept["A"].board[Strategy.JAGGED].policy.token_budget == 7777
 
 
+def test_what_is_restored_is_what_was_kept_last(panel) -> None:
+    panel.shelf.keep["A"].click()
+    assert panel.wait()
+    panel.settings.token_budget.field.value = "7777"
+    panel.shelf.keep["A"].click()
+    panel.shelf.restore["A"].click()  # at once: nobody waits for what is kept
+    assert panel.wait()
+    assert panel._answered.lineup.token_budget == 7777
+
+
 def test_two_strategies_are_compared(panel) -> None:
     panel.shelf.keep["A"].click()
     assert panel.wait()
