@@ -75,6 +75,7 @@ class KernelLab(W.VBox):
         self._op = config.op
         self._texts: dict[str, dict[str, str]] = {}  # of ops that were changed and left
         self._run: KernelRun | None = None
+        self._asked: object | None = None  # a button was pressed, and what is to be run is not known yet
         self._histogram: LengthHistogram = histogram
         self._loaded = config
         self.answer: KernelAnswer | None = None
@@ -128,7 +129,9 @@ class KernelLab(W.VBox):
     def cancel(self) -> None:
         """End what runs; what is shown stays. A child may take seconds to end: nobody waits for it here."""
         with self._lock:
-            run = self._run
+            run, asked, self._asked = self._run, self._asked, None
+            if asked is not None:
+                self.controls.idle("cancelled")
         if run is not None:
             threading.Thread(target=run.cancel, name="labkit-cancel", daemon=True).start()
 
@@ -153,10 +156,28 @@ class KernelLab(W.VBox):
 
     def _ask(self, *, proof: bool) -> None:
         with self._lock:
-            if self._run is not None:
+            if self._run is not None or self._asked is not None:
                 return  # the buttons are off; the keyboard is not
-            config = self.controls.config
-            job = kernel_job(config, self._histogram, self.editor.texts, proof=proof)
+            try:
+                config, texts = self.controls.config, dict(self.editor.texts)
+            except LabkitError as error:
+                self._fail(error)
+                return
+            self._asked = asked = object()
+            self.controls.working("starting", 0, 1)
+        # after the lengths that were asked for before
+        self._quick.call(lambda: self._begin(asked, config, texts, proof=proof))
+
+    def _begin(self, asked: object, config: Config, texts: dict[str, str], *, proof: bool) -> None:
+        with self._lock:
+            if asked is not self._asked:
+                return  # cancelled, and perhaps asked for anew since
+            self._asked = None
+            try:
+                job = kernel_job(config, self._histogram, texts, proof=proof)
+            except Exception:
+                self.controls.idle("")
+                raise
             self._run = KernelRun(job)
             self.controls.working("starting", 0, job.stages)
             self._checks.submit(_Task(self._pick, job))
@@ -232,6 +253,8 @@ class KernelLab(W.VBox):
             self.results.show_proof(answer.proof)
         elif answer.reports:
             self._say(f"{len(answer.reports)} reports while it was counted: Check says more", error=True)
+        else:
+            self.said.say("")
         if answer.counts is not None:
             self.editor.show_counts(answer.counts.whole.counts, sources)
             self.results.show_counts(answer.counts)

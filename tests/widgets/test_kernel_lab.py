@@ -10,7 +10,8 @@ from ipywidgets.widgets.widget import _instances
 
 from labkit.errors import MissingPackageError
 from labkit.experiments.kernel_child import KernelRun
-from labkit.experiments.kernel_lab import Config
+from labkit.experiments.kernel_job import KernelJob
+from labkit.experiments.kernel_lab import Config, kernel_job
 from labkit.experiments.kernel_sources import shipped_sources
 from labkit.gpu.verify.proof import Proof
 from labkit.widgets.kernel_lab import KernelLab
@@ -53,6 +54,19 @@ def test_the_shipped_source_has_no_mark_and_a_dropped_barrier_is_marked_at_its_l
     assert not lab.controls.check.disabled
     lab.controls.reset.click()
     assert lab.editor.texts == shipped_sources("bin_rows")
+
+
+def test_what_is_counted_are_the_lengths_asked_for_last(lab: KernelLab, monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs: list[KernelJob] = []
+    monkeypatch.setattr(KernelRun, "run", lambda self, _: jobs.append(self.job))
+    lab.controls.data.source.value = "basket-items"
+    lab.count()  # at once: nobody waits for the lengths
+    lab.count()
+    assert lab.controls.check.disabled
+    assert lab.wait()
+    wanted = Config(op="bin_rows", preset="basket-items", counted_rows=40, timed_rows=100)
+    assert jobs == [kernel_job(wanted, wanted.histogram(), shipped_sources("bin_rows"), proof=False)]
+    assert not lab.controls.check.disabled
 
 
 def test_counts_alone_draw_bars_without_a_proof(lab: KernelLab) -> None:
@@ -104,6 +118,7 @@ def test_a_child_that_is_slow_to_end_holds_up_neither_the_page_nor_what_is_asked
 
     monkeypatch.setattr(KernelRun, "cancel", slow)
     lab.check()
+    assert lab._quick.wait()  # the child is asked for
     lab.controls.cancel.click()  # comes back though the child has not ended
     lab.controls.op.value = "segment_pool"
     assert lab.editor.texts == shipped_sources("segment_pool")
