@@ -43,7 +43,7 @@ def parsed(text: str, low: int, most: int) -> int:
 class LogInt(W.HBox):
     """A labelled slider and text field that share one whole number.
 
-    What is typed and cannot be taken is said below, and the number stays.
+    What is typed and cannot be taken stays in the field and is said below; the number stays what it was.
 
     Attributes:
         value: the number, low <= value <= high.
@@ -117,8 +117,7 @@ class LogInt(W.HBox):
         try:
             number = parsed(change["new"], self._low, max(self._high, self._most or 0))
         except ValueError as error:
-            self.field.value = str(self.value)
-            self._say(f"{error} {self.value:,} stays.")
+            self._say(f"{error} {self.value:,} stays.")  # and so does the text, to be mended
             return
         self._say("")
         if number > self._high:
@@ -134,5 +133,6 @@ class LogInt(W.HBox):
         self.slider.value = self._nearest(self.value)
 
     def _say(self, text: str) -> None:
+        (self.field.add_class if text else self.field.remove_class)("labkit-wrong")
         self.problem.layout.display = "" if text else "none"
         self.problem.value = f'<div role="alert" style="{_PROBLEM}">{html.escape(text)}</div>' if text else ""

@@ -17,6 +17,7 @@ _STYLE = (
   color: var(--jp-ui-font-color1, #222); border-bottom: 1px solid rgba(127, 127, 127, .3); box-shadow: none; }
 .labkit-panel .labkit-heading:focus-visible { outline: 2px solid var(--labkit-ring); outline-offset: -2px; }
 .labkit-panel .labkit-summary { display: flex; flex-wrap: wrap; }
+.labkit-panel .labkit-wrong input { border-color: var(--jp-error-color1, #b32d00); }
 .labkit-panel .labkit-heading .labkit-heading { font-weight: 400; }
 </style>"""
 )

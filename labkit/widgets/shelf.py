@@ -95,7 +95,7 @@ class Shelf(W.VBox):
             self.restore[name].disabled = True
             self.keep[name].on_click(lambda _, name=name: later(lambda: self._keep(name)))
             self.restore[name].on_click(lambda _, name=name: later(lambda: self._restore(self.kept[name])))
-            self.strategies[name].observe(lambda _: self.show(), "value")
+            self.strategies[name].observe(lambda _: later(self.show), "value")
 
     def show(self) -> None:
         """Bring the table up to date."""

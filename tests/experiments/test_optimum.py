@@ -24,6 +24,10 @@ def test_the_quick_way_finds_the_same_edges_and_leaves_out_what_takes_long(monke
     assert (quick.edges, quick.curve) == (best.edges, best.curve[:5])
     cache.best(LENGTHS, Lineup(), 5)
     assert cache.quick(LENGTHS, Lineup(), 5) == best  # known as a whole
+    other = cache.quick(preset("cdnow"), Lineup(), 5)
+    assert other is not None
+    assert other.edges == optimal_edges(preset("cdnow"), 5).edges
+    cache.best(LENGTHS, Lineup(), 5)
     monkeypatch.setattr("labkit.experiments.optimum._QUICK", 100)
     assert cache.quick(LENGTHS, Lineup(), 5) == best
     assert cache.quick(LENGTHS, Lineup(), 6) is None

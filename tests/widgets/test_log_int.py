@@ -74,10 +74,16 @@ def test_a_number_is_taken_as_people_write_it(text, expected):
 def test_what_cannot_be_taken_is_said_and_the_number_stays(text, said):
     n = LogInt("n", 10, 1, 1000)
     n.field.value = text
-    assert (n.value, n.field.value) == (10, "10")
+    assert (n.value, n.field.value) == (10, text)  # to be mended
     assert said in n.problem.value
-    n.field.value = "11"
-    assert (n.value, n.problem.value, n.problem.layout.display) == (11, "", "none")
+    assert "labkit-wrong" in n.field._dom_classes
+    for mended in ("10", "11"):
+        n.field.value = mended
+        assert (n.value, n.problem.value, n.problem.layout.display) == (int(mended), "", "none")
+        assert "labkit-wrong" not in n.field._dom_classes
+    n.field.value = text
+    n.slider.value = n.slider.max
+    assert (n.field.value, n.problem.value) == ("1000", "")
 
 
 def test_a_number_above_the_slider_may_be_typed_where_that_is_allowed():

@@ -134,6 +134,8 @@ def test_two_strategies_are_compared(panel) -> None:
     panel.shelf.keep["A"].click()
     assert panel.wait()
     panel.shelf.strategies["B"].value = Strategy.PACKED
+    assert panel.wait()
+    assert "now: ml-100k, packed, rows 256" in panel.shelf.table.value
     panel.shelf.keep["B"].click()
     assert panel.wait()
     padding = [panel.board[s].what_if.padding_ratio for s in (Strategy.BUCKET_BUDGET, Strategy.PACKED)]
