@@ -79,8 +79,10 @@ class StrategyTable:
         titles = [(c.header, c.tip) for c in COLUMNS] + [(c.header, c.tip) for c in added]
         titles += [(c.header, c.tip) for c in measured]
         firsts = {len(COLUMNS), len(COLUMNS) + len(added)}
+        most = {c.header for c in measured if c.most_is_best}  # of which the largest comes first
         return "".join(
-            f'<th title="{html.escape(tip)}" class="{_kind(header, i in firsts)}">{header}</th>'
+            f'<th title="{html.escape(tip)}" class="{_kind(header, i in firsts)}"'
+            f"{' data-most' if header in most else ''}>{header}</th>"
             for i, (header, tip) in enumerate(titles)
         )
 

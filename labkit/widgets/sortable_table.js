@@ -53,8 +53,9 @@ function render({ model, el }) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
     const column = head.cellIndex;
-    if (sort?.column !== column) sort = { column, down: false };
-    else sort = sort.down ? null : { column, down: true };
+    const bestFirst = "most" in head.dataset; // down, where the most is the best
+    if (sort?.column !== column) sort = { column, down: bestFirst };
+    else sort = sort.down === bestFirst ? { column, down: !bestFirst } : null;
     show();
   };
   box.addEventListener("click", ask);

@@ -61,6 +61,16 @@ def test_sorting_by_key_leaves_the_focus_on_the_head_and_so_do_new_numbers(page:
     assert (focused(page), order(page)) == ("slots", ["5", "6", "7", "8"])
 
 
+def test_where_the_most_is_the_best_it_comes_first(page: Page) -> None:
+    shown = SortableTable()
+    shown.value = table(3, 1, 2).replace("<th>slots", "<th data-most>slots")
+    show_widget(page, shown)
+    head = page.locator("th", has_text="slots")
+    for expected in (["3", "2", "1"], ["1", "2", "3"], ["3", "1", "2"]):
+        head.click()
+        assert order(page) == expected
+
+
 def test_new_numbers_leave_a_selection_of_text(page: Page) -> None:
     shown = SortableTable()
     shown.value = table(3, 1, 2)
