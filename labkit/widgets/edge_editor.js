@@ -2,7 +2,7 @@
 // every frame; the table of all strategies follows from Python, one request in flight, the newest wins.
 import { aboveOptimum, bestNewEdge, figuresOf, prefixSums, roomOf } from "./padding.mjs";
 import {
-  addedEdge, changed, continued, deletedEdge, moved, parsedEdges, redone, replaced, stateOf, stepped, undone,
+  addedEdge, changed, continued, deletedEdge, isSame, moved, parsedEdges, redone, replaced, stateOf, stepped, undone,
 } from "./edge_moves.mjs";
 import { staysHere } from "./notebook_keys.mjs";
 import { labelOf, numbersText } from "./edge_words.mjs";
@@ -29,7 +29,7 @@ class EdgeView {
   isDirty = false; // something changed since it was sent
   isTyping = false; // the text is not what the edges are
   typed = {}; // problem and note of what was typed
-  toldCap = null; // the cap that Python knows of
+  told = { edges: [], cap: null }; // what Python knows of
   timers = { late: 0, rest: 0 };
   sentAt = 0;
   movedLabel = "";
@@ -126,8 +126,8 @@ class EdgeView {
     const { edges, cap } = this.state.now;
     model.set({ edges: [...edges], seq: model.get("seq") + 1 });
     // a cap that was not moved here is left to Python, which may know a newer one
-    if (cap !== this.toldCap) model.set("max_length", cap);
-    this.toldCap = cap;
+    if (cap !== this.told.cap) model.set("max_length", cap);
+    this.told = { edges, cap };
     model.save_changes();
     clearTimeout(this.timers.late);
     this.timers.late = setTimeout(() => {
@@ -149,19 +149,32 @@ class EdgeView {
 
   restart() {
     this.state = stateOf(this.model.get("edges"), this.model.get("max_length"));
-    this.toldCap = this.state.now.cap;
+    this.told = this.state.now;
     this.forgetTyped();
   }
 
   /** What Python says; never while the hand is on a handle, or while a newer move is on its way. */
   onEdges() {
+    if (this.drag.held?.kind === "cap") this.followCap();
     if (this.drag.held || this.isDirty || this.isWaiting) return;
     const [edges, cap] = [this.model.get("edges"), this.model.get("max_length")];
+    this.told = { edges, cap };
     const next = replaced(this.state, edges, cap);
     if (next === this.state) return;
     this.state = next;
-    this.toldCap = cap;
     if (document.activeElement !== this.parts.twin) this.forgetTyped();
+    this.layout();
+  }
+
+  /** Edges that Python finds for the cap under the hand: optimal ones follow it. */
+  followCap() {
+    const { state } = this;
+    const now = { edges: [...this.model.get("edges")], cap: state.now.cap };
+    if (isSame(now, state.now) || !isSame(state.now, { ...this.told, cap: now.cap })) return; // some were moved here
+    const isUnmoved = state === this.before;
+    this.state = isUnmoved ? changed(state, now) : continued(state, now);
+    if (isUnmoved) this.before = this.state;
+    this.told = { ...this.told, edges: now.edges };
     this.layout();
   }
 
@@ -299,7 +312,9 @@ class EdgeView {
   }
 
   cancelDrag() {
-    this.set(this.before);
+    const isCap = this.drag.held.kind === "cap"; // whose edges are Python's
+    const now = isCap ? { ...this.state.now, cap: this.before.now.cap } : this.before.now;
+    this.set(isSame(now, this.before.now) ? this.before : { ...this.before, now });
     this.drag.end();
   }
 

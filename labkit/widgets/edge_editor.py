@@ -24,12 +24,13 @@ _FOLDER = Path(__file__).parent
 class Setting(NamedTuple):
     """What the page said: the ``edges`` and the cap ``max_length`` of change number ``seq``, and what had moved.
 
-    A cap that has not moved says nothing: another one may have been typed in the meantime.
+    What has not moved says nothing: another cap may have been typed in the meantime, optimal edges may follow the cap.
     """
 
     seq: int
     edges: tuple[int, ...]
     max_length: int | None
+    edges_moved: bool = False
     cap_moved: bool = False
 
 
@@ -87,7 +88,7 @@ class EdgeEditor(anywidget.AnyWidget):
         """Send the histogram once; what follows are small messages."""
         # held while a message of the page is taken in and while an answer is given, never while others are called
         self._taking = threading.RLock()
-        self._is_taking = self._was_moved = self._cap_moved = False
+        self._is_taking = self._was_moved = self._edges_moved = self._cap_moved = False
         super().__init__(edges=list(edges), most=most, rules=rules_of(Lineup()), **_sent(histogram))
         self._shown = histogram
         self._changed = changed
@@ -97,7 +98,7 @@ class EdgeEditor(anywidget.AnyWidget):
     def setting(self) -> Setting:
         """What the page said last: edges and cap with the number that they came with."""
         with self._taking:
-            return Setting(self.seq, tuple(self.edges), self.max_length, self._cap_moved)
+            return Setting(self.seq, tuple(self.edges), self.max_length, self._edges_moved, self._cap_moved)
 
     def answer(
         self,
@@ -144,7 +145,8 @@ class EdgeEditor(anywidget.AnyWidget):
     def set_state(self, sync_data: Any) -> None:
         """Take in a message of the page; listeners hear of it when all of it is there."""
         with self._taking:
-            self._is_taking, self._cap_moved = True, "max_length" in sync_data
+            self._is_taking = True
+            self._edges_moved, self._cap_moved = "edges" in sync_data, "max_length" in sync_data
             try:
                 super().set_state(sync_data)
             finally:

@@ -14,7 +14,7 @@ export function stateOf(edges, cap = null) {
 
 /** A change that undo goes back from. */
 export function changed(state, now) {
-  if (same(state.now, now)) return state;
+  if (isSame(state.now, now)) return state;
   return { now, past: [...state.past, state.now].slice(-MOST_REMEMBERED), future: [] };
 }
 
@@ -123,6 +123,6 @@ function stopNear(value, { low, high, end }, snap) {
   return stops.reduce((best, stop) => (Math.abs(stop - near) < Math.abs(best - near) ? stop : best));
 }
 
-function same(a, b) {
+export function isSame(a, b) {
   return a.cap === b.cap && a.edges.length === b.edges.length && a.edges.every((edge, i) => edge === b.edges[i]);
 }

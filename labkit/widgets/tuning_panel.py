@@ -177,7 +177,8 @@ class TuningPanel(W.VBox):
             self._setting = self.editor.setting
             if self._setting.cap_moved:
                 self.settings.take_cap(self._setting.max_length)
-            self.edges.take(self._setting.edges)
+            if self._setting.edges_moved:
+                self.edges.take(self._setting.edges)
             self._enqueue()
 
     def _load(self) -> None:

@@ -193,6 +193,38 @@ def test_escape_of_a_drag_keeps_what_was_typed_before_it(opened: Opened) -> None
     editor.says(10, 40, 100)
 
 
+def test_optimal_edges_follow_the_cap_under_the_hand(opened: Opened) -> None:
+    editor = opened(max_length=80)
+    x, y = editor.take(editor.cap)
+    editor.page.mouse.move(x - 60, y)
+    assert "edges" in editor.page.evaluate("sent.at(-1)")
+    cap = editor.page.evaluate("model.get('max_length')")
+    editor.receive(edges=[20, 50, cap], answered=editor.page.evaluate("model.get('seq')"))
+    editor.says(20, 50, cap)
+    expect(editor.root.locator(".held")).to_have_count(1)
+    editor.page.mouse.move(x - 90, y)
+    expect(editor.cap).not_to_have_attribute("aria-valuenow", str(cap))
+    editor.says(20, 50, cap)
+    editor.answer()
+    editor.page.mouse.up()
+    editor.page.keyboard.press("Control+z")  # one step, edges and cap
+    editor.says(10, 40, 100)
+    expect(editor.cap).to_have_attribute("aria-valuenow", "80")
+
+
+def test_an_edge_moved_before_a_cap_is_not_taken_back(opened: Opened) -> None:
+    editor = opened(max_length=80)
+    editor.handle(1).focus()
+    editor.page.keyboard.press("ArrowRight")
+    editor.page.keyboard.press("ArrowRight")  # waits for the answer to the first
+    editor.take(editor.cap)
+    editor.page.evaluate("model.set({answered: 1})")
+    editor.says(12, 40, 100)
+    editor.page.mouse.up()
+    editor.answer()
+    editor.says(12, 40, 100)
+
+
 def test_a_cap_that_was_not_moved_here_is_not_sent(opened: Opened) -> None:
     editor = opened(max_length=80)
     x, y = editor.take(editor.handle(1))

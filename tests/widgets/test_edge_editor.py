@@ -84,7 +84,7 @@ def test_a_late_answer_leaves_the_edges_that_the_page_sent_since() -> None:
     old = editor.setting
     editor.set_state({"edges": [4, 8], "max_length": 6, "seq": 2})
     editor.answer(old.seq, Lineup(), edges=old.edges)
-    assert editor.setting == Setting(2, (4, 8), 6, cap_moved=True)
+    assert editor.setting == Setting(2, (4, 8), 6, edges_moved=True, cap_moved=True)
     assert editor.answered == 1
 
 
@@ -98,7 +98,7 @@ def test_listeners_hear_of_a_message_when_all_of_it_is_there_and_nothing_is_held
 
     editor = EdgeEditor(LENGTHS, (2, 8), listen)
     editor.set_state({"seq": 1, "edges": [3, 8], "max_length": 5})
-    assert heard == [Setting(1, (3, 8), 5, cap_moved=True)]
+    assert heard == [Setting(1, (3, 8), 5, edges_moved=True, cap_moved=True)]
 
 
 def test_a_change_by_the_user_calls_back_and_an_answer_does_not() -> None:

@@ -11,6 +11,7 @@ from ipywidgets.widgets.widget import _instances
 from labkit.batching.strategies import Strategy
 from labkit.config import TunedConfig
 from labkit.errors import LabkitError
+from labkit.experiments.lineup import EdgesBy
 from labkit.experiments.tune_buckets import GENERATED, Config
 from labkit.views.strategy_table import strategy_table
 from labkit.widgets.tuning_panel import TuningPanel
@@ -94,6 +95,17 @@ def test_a_request_of_elsewhere_never_takes_a_move_of_the_page_back(panel, monke
     panel._edited()
     assert panel.wait()
     assert (panel.editor.edges, panel.editor.answered) == ([40, 300, 737], 2)
+
+
+def test_optimal_edges_follow_a_cap_that_is_dragged_and_come_back_without_it(panel):
+    panel.editor.set_state({"max_length": 200, "seq": 1})
+    assert panel.wait()
+    assert (panel.editor.edges[-1], len(panel.editor.edges)) == (200, 8)
+    assert panel.editor.edges == panel.editor.optimum["edges"]
+    assert panel.edges.edges_by is EdgesBy.OPTIMAL
+    panel.settings.has_cap.value = False
+    assert panel.wait()
+    assert panel.editor.edges == [35, 66, 112, 168, 236, 307, 414, 737]
 
 
 def test_a_cap_typed_while_an_edge_moves_stays(panel):
