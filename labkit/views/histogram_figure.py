@@ -136,13 +136,13 @@ def edge_marks(edges: Sequence[int], max_length: int | None = None) -> dict[str,
         if i % 2:
             shapes.append(_shape("rect", left, right, fillcolor=palette.BAND, line={"width": 0}))
     shapes += [_shape("line", x, x, line={"color": palette.GREEN, "width": 2}) for x in places]
-    notes = [_note(x, str(e), palette.GREEN, i % 2) for i, (x, e) in enumerate(zip(places, edges, strict=True))]
+    notes = [_note(x, str(e), palette.TEXT_GREEN, i % 2) for i, (x, e) in enumerate(zip(places, edges, strict=True))]
     if max_length is not None:
         x = float(np.log2(max_length + 0.5))
         shapes.append(_shape("line", x, x, line={"color": palette.VERMILION, "width": 2, "dash": "dash"}))
         notes.append(
             {
-                **_note(x, f"cap {max_length}", palette.VERMILION, 0),
+                **_note(x, f"cap {max_length}", palette.TEXT_VERMILION, 0),
                 "y": 0.5,
                 "textangle": -90,
                 "xshift": -9,

@@ -12,8 +12,11 @@ BLUE = "#0072B2"
 ORANGE = "#E69F00"
 GREEN = "#009E73"
 VERMILION = "#D55E00"
-#: Of text in pictures: 4.5 to 1 on white. No grey has that on JupyterLab's dark ground (#111) too: ``CSS`` lightens it.
-GREY = "#767676"
+#: Of text in pictures: 4.5 to 1 on white. None has that on JupyterLab's dark ground (#111) too: ``CSS`` lightens them.
+#: It knows them by their values, which are therefore a little off the round ones: pictures of others are left alone.
+GREY = "#757676"
+TEXT_GREEN = "#01735A"
+TEXT_VERMILION = "#AD4701"
 BAND = "rgba(127, 127, 127, 0.10)"
 LINE = "rgba(127, 127, 127, 0.35)"
 
@@ -44,8 +47,8 @@ def _css() -> str:
         f"  :root {{{declared(lambda light, dark: f'light-dark({light}, {dark})')} }}\n}}\n"
         f'body[data-jp-theme-light="false"] {{{declared(lambda light, dark: dark)} }}\n'
         + in_pictures(GREY, "quiet")
-        + in_pictures(GREEN, "good")
-        + in_pictures(VERMILION, "bad")
+        + in_pictures(TEXT_GREEN, "good")
+        + in_pictures(TEXT_VERMILION, "bad")
     )
 
 

@@ -68,6 +68,6 @@ def _note(x: float, share: RegimeShare) -> dict[str, Any]:
         "xanchor": "center",
         "text": text,
         "showarrow": False,
-        "font": {"size": 10.5, "color": palette.GREEN},
+        "font": {"size": 10.5, "color": palette.TEXT_GREEN},
         "hovertext": f"{share.sequences} sequences, {share.events} events",
     }

@@ -1,6 +1,6 @@
 // EdgeEditor: bucket edges as handles on the histogram of the lengths. The numbers below the picture are computed here,
 // every frame; the table of all strategies follows from Python, one request in flight, the newest wins.
-import { aboveOptimum, bestNewEdge, figuresOf, prefixSums, roomOf } from "./padding.mjs";
+import { aboveOptimum, bestNewEdge, doublesOf, figuresOf, prefixSums, roomOf } from "./padding.mjs";
 import {
   addedEdge, changed, continued, deletedEdge, isSame, moved, parsedEdges, redone, replaced, stateOf, stepped, undone,
 } from "./edge_moves.mjs";
@@ -15,11 +15,6 @@ const REST_MS = 400; // the hand rests: what a screen reader is told then
 const STEPS = {
   ArrowLeft: -1, ArrowDown: -1, PageDown: -1, Home: -Infinity, ArrowRight: 1, ArrowUp: 1, PageUp: 1, End: Infinity,
 };
-
-function doubles(view) {
-  if (!view?.byteLength) return new Float64Array(0);
-  return new Float64Array(view.buffer.slice(view.byteOffset, view.byteOffset + view.byteLength));
-}
 
 class EdgeView {
   state = null;
@@ -42,7 +37,7 @@ class EdgeView {
     this.drag = dragging(svg, {
       taken: (held, handle) => {
         handle.focus(); // first: a text that was typed is taken when it loses the focus, and may end the drag
-        if (!this.drag.held) return;
+        if (!this.drag.held) return this.picture.takeFocus(); // other handles stand there now
         this.before = this.state;
         this.picture.markHeld(held);
       },
@@ -140,7 +135,7 @@ class EdgeView {
 
   /** Other data: everything starts anew, with the edges that came in the same message. */
   onData() {
-    this.sums = prefixSums(doubles(this.model.get("lengths")), doubles(this.model.get("counts")));
+    this.sums = prefixSums(doublesOf(this.model.get("lengths")), doublesOf(this.model.get("counts")));
     this.isDirty = false;
     this.restart();
     this.drag.end();
@@ -367,7 +362,7 @@ class EdgeView {
     const room = roomOf(sums, setting.edges, rules);
     const isLog = this.model.get("log_axis");
     picture.draw({ setting, figures, room, optimum, sums, limits, isLog, isHeld: drag.held !== null });
-    this.show(figures, isStatic, aboveOptimum(figures, optimum.curve));
+    this.show(figures, isStatic, aboveOptimum(figures, optimum.curve, optimum.asked));
   }
 
   show(figures, isStatic, gap) {

@@ -52,8 +52,8 @@ class EdgeEditor(anywidget.AnyWidget):
         seq: number of the newest change by the user.
         answered: number of the newest change that has been answered; set it by ``answer``.
         rules: what else decides on slots: token budget, multiples, overflow.
-        optimum: ``edges`` of the optimum for this number, ``curve``, the fewest slots for 1, 2, ... edges, and the
-            ``cap`` under which that holds; empty where it is not known.
+        optimum: ``edges`` of the optimum for this number, ``curve``, the fewest slots for 1, 2, ... edges, for how many
+            it was ``asked`` at least, and the ``cap`` under which that holds; empty where it is not known.
         snap: edges are kept at multiples of it.
         log_axis: the axis of lengths is logarithmic.
     """
@@ -86,7 +86,8 @@ class EdgeEditor(anywidget.AnyWidget):
         most: int = 16,
     ) -> None:
         """Send the histogram once; what follows are small messages."""
-        # held while a message of the page is taken in and while an answer is given, never while others are called
+        # held while a message of the page is taken in and while an answer is given, not while ``changed`` is called;
+        # who observes a trait is called under it, and must not wait for the panel
         self._taking = threading.RLock()
         self._is_taking = self._was_moved = self._edges_moved = self._cap_moved = False
         super().__init__(edges=list(edges), most=most, rules=rules_of(Lineup()), **_sent(histogram))
@@ -140,7 +141,8 @@ class EdgeEditor(anywidget.AnyWidget):
             if optimum is None or optimum.curve is None:
                 self.optimum = {}
             else:
-                self.optimum = {"edges": list(optimum.edges), "curve": list(optimum.curve), "cap": max_length}
+                edges, curve = list(optimum.edges), list(optimum.curve)
+                self.optimum = {"edges": edges, "curve": curve, "asked": optimum.asked, "cap": max_length}
 
     def set_state(self, sync_data: Any) -> None:
         """Take in a message of the page; listeners hear of it when all of it is there."""

@@ -173,6 +173,9 @@ class KernelLab(W.VBox):
             if asked is not self._asked:
                 return  # cancelled, and perhaps asked for anew since
             self._asked = None
+            if config.lengths != self._loaded.lengths:
+                self.controls.idle("not started: the lengths cannot be read")  # why is said already
+                return
             try:
                 job = kernel_job(config, self._histogram, texts, proof=proof)
             except Exception:

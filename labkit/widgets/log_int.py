@@ -30,6 +30,8 @@ def parsed(text: str, low: int, most: int) -> int:
         ValueError: it is none, or not within low .. most; the message has both.
     """
     plain = re.sub(r"(?<=\d)[ ,_](?=\d{3}(?!\d))", "", text.strip())
+    if re.fullmatch(r"[+-]?\d+\.\d{3}", plain):  # a thousand to some, one to others
+        raise ValueError(f"{text.strip()[:24]} may be read in two ways: write it without the point.")
     if not re.fullmatch(r"[+-]?\d{1,18}(\.\d{1,18})?([eE]\+?\d{1,2})?", plain):
         raise ValueError(f"{text.strip()[:24]!r} is not a whole number.")
     number = Decimal(plain)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections import deque
@@ -9,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+_log = logging.getLogger(__name__)
 _Request = TypeVar("_Request")
 
 
@@ -57,6 +59,8 @@ class NewestWins(Generic[_Request]):
     def submit(self, request: _Request) -> None:
         """Ask for an answer; replaces a request that still waits, unless an action waits behind it."""
         with self._wake:
+            if self._closed:
+                return
             if self._queue and isinstance(self._queue[-1], _Asked):
                 self._queue.pop()
             self._queue.append(_Asked(request))
@@ -69,6 +73,8 @@ class NewestWins(Generic[_Request]):
         Actions are never skipped and keep their order.
         """
         with self._wake:
+            if self._closed:
+                return
             self._queue.append(action)
             self._start()
 
@@ -109,10 +115,16 @@ class NewestWins(Generic[_Request]):
             try:
                 job()
             except Exception as error:
-                self._fail(error)
+                self._complain(error)
             with self._wake:
                 self._busy = False
                 self._wake.notify_all()
+
+    def _complain(self, error: Exception) -> None:
+        try:
+            self._fail(error)
+        except Exception:  # the worker goes on, or everything asked for later would wait for ever
+            _log.exception("an error of the panel could not be shown: %s", error)
 
     def _next(self) -> Callable[[], None] | None:
         """The next thing to do, or None when the thread should end."""

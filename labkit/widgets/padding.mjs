@@ -199,9 +199,19 @@ export function bestNewEdge(sums, edges, rules) {
 /**
  * Slots above the optimum for this number of edges, as a share of it, 0 only where they are equal; null where the two
  * are not to be compared: the optimum is not known, the edges are refused, or they leave out what the optimum holds.
+ * @param {number[]|undefined} curve the fewest slots for 1, 2, ... edges; flat beyond, where it is shorter than asked for
+ * @param {number} asked edges that the curve was asked for
  */
-export function aboveOptimum(figures, curve) {
-  const best = curve?.[Math.min(figures.buckets.length, curve.length) - 1];
+export function aboveOptimum(figures, curve, asked = 0) {
+  const used = figures.buckets.length;
+  const best = curve?.[Math.min(used, curve.length) - 1];
+  if (curve && used > curve.length && curve.length >= asked) return null; // what more edges could do is not known
   if (!best || figures.problem !== null || figures.beyond || figures.slots < best) return null;
   return figures.slots / best - 1;
+}
+
+/** Numbers as Python sends them. @param {DataView|undefined} view of float64 */
+export function doublesOf(view) {
+  if (!view?.byteLength) return new Float64Array(0);
+  return new Float64Array(view.buffer.slice(view.byteOffset, view.byteOffset + view.byteLength));
 }

@@ -95,7 +95,8 @@ class PolicyControls(W.VBox):
 
     def take_cap(self, max_length: int | None) -> None:
         """Take a cap that was set by hand elsewhere; ``show_cap`` brings it into sight. No callback follows."""
-        self._by_hand = (max_length,)
+        with self._lock:
+            self._by_hand = (max_length,)
 
     def show_cap(self) -> None:
         """Bring the cap into sight; no callback follows."""

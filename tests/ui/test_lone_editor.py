@@ -177,6 +177,7 @@ def test_edges_typed_and_a_handle_pressed_at_once_are_taken(opened: Opened) -> N
     editor.page.mouse.move(x + 60, y)
     editor.page.mouse.up()
     expect(editor.root.locator(".held")).to_have_count(0)
+    assert editor.focused() == "bucket edge 1 of 2"
     editor.answer()
     assert editor.page.evaluate("sent.at(-1).edges") == [20, 100]
 

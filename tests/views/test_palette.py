@@ -40,7 +40,9 @@ def test_inks_of_text_and_rings_stand_out_in_both_themes(name: str) -> None:
 
 def test_text_of_pictures_stands_out_on_white_and_is_given_another_colour_on_dark() -> None:
     assert contrast(palette.GREY, "#FFFFFF") >= 4.5
-    for color, ink in ((palette.GREY, "quiet"), (palette.GREEN, "good"), (palette.VERMILION, "bad")):
+    for color, ink in ((palette.GREY, "quiet"), (palette.TEXT_GREEN, "good"), (palette.TEXT_VERMILION, "bad")):
+        assert contrast(color, "#FFFFFF") >= 4.5
+        assert color not in ("#767676", palette.GREEN, palette.VERMILION)  # which pictures of others have too
         r, g, b = (int(color[i : i + 2], 16) for i in (1, 3, 5))
         assert f'text[style*="rgb({r}, {g}, {b})"] {{ fill: var(--labkit-{ink}) !important; }}' in palette.CSS
 

@@ -52,6 +52,9 @@ test("the gap is 0 at the optimum only, and of an optimum of other data there is
   assert.equal(aboveOptimum(figures, [96, 26 - 1e-6]) > 0, true);
   assert.equal(aboveOptimum(figures, [96, 27]), null);
   assert.equal(aboveOptimum(figures, []), null);
+  // a curve of one edge says nothing of two, unless no more edges were to be had
+  assert.equal(aboveOptimum(figures, [26], 1), null);
+  assert.equal(aboveOptimum(figures, [26], 5), 0);
   assert.equal(aboveOptimum(figures, undefined), null);
 });
 

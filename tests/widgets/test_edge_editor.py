@@ -88,6 +88,22 @@ def test_a_late_answer_leaves_the_edges_that_the_page_sent_since() -> None:
     assert editor.answered == 1
 
 
+def test_an_answer_waits_for_a_message_that_is_being_taken_in() -> None:
+    editor = EdgeEditor(LENGTHS, (2, 8))
+    done = threading.Event()
+
+    def answer() -> None:
+        editor.answer(0, Lineup(), edges=(3, 8))
+        done.set()
+
+    with editor._taking:
+        threading.Thread(target=answer).start()
+        assert not done.wait(0.2)
+        editor.set_state({"seq": 1, "edges": [4, 8]})
+    assert done.wait(10)
+    assert editor.edges == [4, 8]
+
+
 def test_listeners_hear_of_a_message_when_all_of_it_is_there_and_nothing_is_held() -> None:
     heard = []
 
@@ -110,7 +126,7 @@ def test_a_change_by_the_user_calls_back_and_an_answer_does_not() -> None:
     editor.answer(1, lineup, edges=(2, 8), optimum=optimal_edges(LENGTHS, 2))
     assert (editor.edges, editor.answered, calls) == ([2, 8], 1, [1])
     assert editor.rules["budget"] == 99
-    assert editor.optimum == {"edges": [1, 8], "curve": [128, 30], "cap": None}
+    assert editor.optimum == {"edges": [1, 8], "curve": [128, 30], "asked": 2, "cap": None}
 
 
 def test_an_older_answer_does_not_take_a_newer_one_back() -> None:

@@ -64,6 +64,7 @@ def test_a_number_is_taken_as_people_write_it(text, expected):
         ("abc", "&#x27;abc&#x27; is not a whole number. 10 stays."),
         ("", "&#x27;&#x27; is not a whole number. 10 stays."),
         ("1,2", "&#x27;1,2&#x27; is not a whole number. 10 stays."),
+        ("1.000", "1.000 may be read in two ways: write it without the point. 10 stays."),
         ("-3", "-3 is not within 1 to 1,000. 10 stays."),
         ("0", "0 is not within 1 to 1,000. 10 stays."),
         ("1e9", "1e9 is not within 1 to 1,000. 10 stays."),

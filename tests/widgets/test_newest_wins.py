@@ -117,10 +117,25 @@ def test_the_thread_ends_by_itself_and_comes_back_when_needed(recorder, worker):
     assert 2 in recorder.done
 
 
+def test_an_error_that_cannot_be_shown_does_not_end_the_worker(recorder, caplog):
+    def broken(_):
+        raise RuntimeError("no screen")
+
+    worker: NewestWins[object] = NewestWins(recorder.work, recorder.settle, broken, quiet_s=60)
+    worker.submit(ValueError("first"))
+    assert worker.wait(10)
+    worker.submit(2)
+    assert worker.wait(10)
+    assert 2 in recorder.done
+    assert "could not be shown: first" in caplog.text
+    worker.close()
+
+
 def test_nothing_is_taken_after_close(recorder, worker):
     worker.close()
     worker.submit(1)
     worker.call(lambda: recorder.done.append("action"))
+    assert worker.wait(10)
     worker.close()
     assert recorder.done == []
 
