@@ -94,13 +94,13 @@ class KernelLab(W.VBox):
             layout={"flex": "1 1 560px", "min_width": "0", "overflow": "visible"},
         )
         super().__init__([W.HBox([left, right], layout={"flex_flow": "row wrap", "width": "100%"}), self.results])
-        keep_order(parts_of(self))
         self.add_class("labkit-panel")
         self.add_class("labkit-kernel-lab")
         if config.source_file is not None:
             self.editor.texts = config.source_texts()
         self._wire()
         self._show_lengths(config, histogram)
+        keep_order(parts_of(self))
         if result is not None:
             self.results.show_time(result.time)
         if result is not None and result.answer is not None:
