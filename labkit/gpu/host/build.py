@@ -40,6 +40,8 @@ _DYNAMIC_SHARED = re.compile(
 )
 #: Of ``__PRETTY_FUNCTION__``: "constexpr const char* host_type_name() [with T = float]".
 _TYPE_NAME = re.compile(r"\[with T = (.*)\]$")
+_NAMES = "name expressions"  # what is appended to a source is called so in messages
+_OPEN = re.compile(r"^(?P<place>[^\n:]*:\d+):\d+: note: to match this '(?P<text>.)'", re.MULTILINE)
 _FIRST_ERROR = re.compile(r"^(?P<file>[^\n:]*):(?P<line>\d+):\d+: (?:fatal )?error: (?P<text>.*)$", re.MULTILINE)
 
 
@@ -108,7 +110,7 @@ def _translation_unit(text: str, names: Sequence[str], mode: Mode) -> str:
     entries = "\n".join(f'  HOST_KERNEL("{name}", {name}),' for name in names)
     table = f"extern const host_kernel host_kernels[] = {{\n{entries}\n  {{nullptr, nullptr, nullptr, nullptr}}}};"
     flag = f"extern const bool host_checked = {'true' if mode is Mode.CHECKED else 'false'};"
-    return f'{text}\n#line 1 "name expressions"\nextern "C" {{\n{table}\n{flag}\n}}\n'
+    return f'{text}\n#line 1 "{_NAMES}"\nextern "C" {{\n{table}\n{flag}\n}}\n'
 
 
 def _runtime_objects(mode: Mode) -> list[Path]:
@@ -209,4 +211,6 @@ def _run(command: list[str]) -> str:
         return done.stdout
     first = _FIRST_ERROR.search(done.stderr)
     reason = f"{first['file']}:{first['line']}: {first['text']}" if first else done.stderr.strip().partition("\n")[0]
+    if first and first["file"] == _NAMES and (opened := _OPEN.search(done.stderr)):
+        reason = f"{opened['place']}: this '{opened['text']}' is never closed"
     raise KernelCompileError(f"the CPU build of a kernel failed: {reason}", done.stderr)

@@ -41,6 +41,11 @@ def test_what_nvrtc_lacks_does_not_compile(tmp_path: Path, line: str) -> None:
     assert list(tmp_path.glob("building-*")) == []
 
 
+def test_a_brace_that_is_never_closed_is_named_where_it_is_opened(tmp_path: Path) -> None:
+    with pytest.raises(KernelCompileError, match=r"failed: open.cu:1: this '\{' is never closed$"):
+        build(Path("open.cu"), ["kernel"], source=f"{HEAD}  out[0] = 1;\n", cache=tmp_path)
+
+
 def test_a_name_expression_of_no_kernel(tmp_path: Path) -> None:
     with pytest.raises(KernelCompileError, match="absent"):
         build(Path("k.cu"), ["absent<float>"], source=HEAD + "}\n", cache=tmp_path)
