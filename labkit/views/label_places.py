@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 _GRID = 8.0  # pixels between two places that are tried
 _GAP = 2.0  # pixels around a label that stay free
 _CROSSED = 60.0  # pixels of detour that a leader line over something else is worth
+_MISREAD = 60.0  # pixels of detour that it is worth not to stand nearer to another mark than to one's own
 _SIDEWAYS = 0.5  # what a pixel beside the mark costs: in a wider figure it is more
 _CROWD = 80.0, 30.0  # pixels within which marks are a crowd
 _ALONG = np.linspace(0.1, 0.9, 7)  # where leader lines are looked at
@@ -149,7 +150,8 @@ def _cost(
     mark = marks[number]
     # from the mark to the nearest point of the label
     near_x, near_y = np.clip(mark.x, x - w / 2, x + w / 2), np.clip(mark.y, y - h / 2, y + h / 2)
-    cost: _Floats = np.hypot(near_x - mark.x, near_y - mark.y) - mark.radius + _SIDEWAYS * abs(x - mark.x)
+    own = np.hypot(near_x - mark.x, near_y - mark.y) - mark.radius
+    cost: _Floats = own + _SIDEWAYS * abs(x - mark.x)
     line_x = mark.x + (near_x - mark.x)[:, None] * _ALONG
     line_y = mark.y + (near_y - mark.y)[:, None] * _ALONG
     for other in marks:
@@ -159,9 +161,17 @@ def _cost(
         cost[gap < other.radius + 0.99 * _GAP] = np.inf
         apart = np.hypot(other.x - mark.x, other.y - mark.y) > other.radius
         if apart:  # a mark that lies on this one is crossed anyway
-            cost += _CROSSED * (np.hypot(line_x - other.x, line_y - other.y) < other.radius).any(axis=1)
+            cost += _CROSSED * (_distance(mark, near_x - mark.x, near_y - mark.y, other) < other.radius + _GAP)
+            cost += _MISREAD * (gap - other.radius < own)
     for p in taken:
         lies_on = (abs(x - p.x) * 2 < w + p.width + 2 * _GAP) & (abs(y - p.y) * 2 < h + p.height + 2 * _GAP)
         cost[lies_on] = np.inf
         cost += _CROSSED * ((abs(line_x - p.x) * 2 < p.width) & (abs(line_y - p.y) * 2 < p.height)).any(axis=1)
     return cost
+
+
+def _distance(mark: Mark, dx: _Floats, dy: _Floats, other: Mark) -> _Floats:
+    """Pixels from the centre of another mark to leader lines, each from this mark's centre and so long."""
+    x, y = other.x - mark.x, other.y - mark.y
+    along = np.clip((x * dx + y * dy) / np.maximum(dx * dx + dy * dy, 1e-9), 0.0, 1.0)
+    return np.hypot(along * dx - x, along * dy - y)

@@ -112,7 +112,7 @@ class KernelLab(W.VBox):
         self.controls.check.on_click(lambda _: self.check())
         self.controls.count.on_click(lambda _: self.count())
         self.controls.time.on_click(lambda _: self._quick.call(self._time))
-        self.controls.reset.on_click(lambda _: self.editor.reset())
+        self.controls.reset.on_click(lambda _: self._on_reset())
         self.controls.cancel.on_click(lambda _: self.cancel())
         self.editor.observe(lambda _: self._on_edited(), "texts")
 
@@ -157,7 +157,10 @@ class KernelLab(W.VBox):
     def _ask(self, *, proof: bool) -> None:
         with self._lock:
             if self._run is not None or self._asked is not None:
-                return  # the buttons are off; the keyboard is not
+                self.said.say(
+                    "A check runs: cancel it, or wait for its end."
+                )  # the buttons are off, the keyboard is not
+                return
             try:
                 config, texts = self.controls.config, dict(self.editor.texts)
             except LabkitError as error:
@@ -199,6 +202,12 @@ class KernelLab(W.VBox):
             self.results.forget()
             self._say("")
             self._quick.submit(self.controls.config)
+
+    def _on_reset(self) -> None:
+        self.editor.reset()
+        with self._lock:
+            if self._run is None and self._asked is None:
+                self.controls.idle("")  # what was said was about the text before
 
     def _on_changed(self) -> None:
         try:

@@ -3,7 +3,9 @@ from __future__ import annotations
 import itertools
 import random
 
-from labkit.views.label_places import Mark, place_labels
+import numpy as np
+
+from labkit.views.label_places import Mark, Place, place_labels
 
 WIDTH, HEIGHT = 240.0, 180.0
 
@@ -56,3 +58,17 @@ def test_none_lies_on_another_or_on_a_mark_or_outside_at_any_larger_width() -> N
 def test_no_marks_and_no_room() -> None:
     assert place_labels([], WIDTH, HEIGHT) == []
     assert place_labels([mark(10, 10)], 20.0, 20.0) == [None]
+
+
+def test_a_label_stands_nearer_to_its_own_mark_than_to_another() -> None:
+    marks = [mark(100, 60), mark(100, 100, width=60.0, text="b"), mark(104, 64, text="c")]
+    for one, place in zip(marks, place_labels(marks, WIDTH, HEIGHT), strict=True):
+        assert place is not None
+
+        def away(from_: Mark, place: Place = place) -> float:
+            dx = max(0.0, abs(from_.x - place.x) - place.width / 2)
+            dy = max(0.0, abs(from_.y - place.y) - place.height / 2)
+            return float(np.hypot(dx, dy)) - from_.radius
+
+        apart = [m for m in marks if np.hypot(m.x - one.x, m.y - one.y) > m.radius]
+        assert all(away(one) <= away(other) for other in apart)
