@@ -178,7 +178,9 @@ def test_why_torch_cannot_use_a_gpu(monkeypatch: pytest.MonkeyPatch, cuda: str |
 
 def test_what_can_be_proved_about_kernels_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     cuda = types.SimpleNamespace(is_available=lambda: False)
-    nvrtc = types.SimpleNamespace(nvrtc_version=lambda: (13, 0), ARCHES=(80, 90))
+    nvrtc = types.SimpleNamespace(
+        nvrtc_version=lambda: (13, 0), ARCHES=(80, 90), compile_source=lambda *_: None, cupy_options=lambda *_: ()
+    )
     toolchain = types.SimpleNamespace(compiler=lambda: ("/usr/bin/g++", "g++ 12.2"))
     modules = {
         "torch": types.SimpleNamespace(cuda=cuda),
