@@ -195,10 +195,10 @@ def test_what_can_be_proved_about_kernels_is_said(monkeypatch: pytest.MonkeyPatc
     assert found["kernels: CPU"].found == "on the CPU, by g++ 12.2"
     assert found["kernels: GPU"].reason == "torch finds no GPU, so nothing about its time is known"
 
-    def missing() -> None:
+    def missing(*_: object) -> None:
         raise ImportError("the CPU runner needs g++, which is not on PATH")
 
-    toolchain.compiler = nvrtc.nvrtc_version = missing
+    toolchain.compiler = nvrtc.compile_source = nvrtc.cupy_options = missing
     broken = {check.name: check for check in doctor._kernels()}
     assert not any(check.ok for check in broken.values())
     assert broken["kernels: CPU"].fix == "make setup-tests"
