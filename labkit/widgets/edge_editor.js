@@ -170,7 +170,7 @@ class EdgeView {
     this.state = isUnmoved ? changed(state, now) : continued(state, now);
     if (isUnmoved) this.before = this.state;
     this.told = { ...this.told, edges: now.edges };
-    this.layout();
+    this.schedule();
   }
 
   onAnswer() {

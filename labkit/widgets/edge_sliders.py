@@ -95,6 +95,11 @@ class EdgeSliders(W.VBox):
         with self._lock:
             self.edges, self.edges_by = tuple(edges), None
 
+    def found(self, edges: Sequence[int]) -> None:
+        """Take edges that were computed; ``show`` brings them into sight. No callback follows."""
+        with self._lock:
+            self.edges = tuple(edges)
+
     def annotate(self, notes: Sequence[str]) -> None:
         """Write a short note behind each edge."""
         for i, row in enumerate(self._rows):
@@ -130,6 +135,8 @@ class EdgeSliders(W.VBox):
                 return
             i = self._rows.index(change["owner"])
             shown = list(self.edges)
+            if i >= len(shown):
+                return  # of fewer edges than are still in sight: this one is about to go
             low = shown[i - 1] + 1 if i else 1
             high = shown[i + 1] - 1 if i + 1 < len(shown) else change["new"]
             shown[i] = max(low, min(change["new"], high))

@@ -214,7 +214,7 @@ class TuningPanel(W.VBox):
             self.board, self._answered = board, request
             computed = board.edges if request.lineup.bucket_edges is None else None
             if computed is not None and request.seq == self._seq:  # never move an edge under the user's hand
-                self.edges.show(computed.edges, request.histogram.max)
+                self.edges.found(computed.edges)
         used = self._edges_in_use()
         self._optimum = self._optima.quick(request.histogram, request.lineup, used) if used else None
         edges = None if board.edges is None else board.edges.edges

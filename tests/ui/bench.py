@@ -164,7 +164,9 @@ def memory_rows(page: Page, lab: JupyterLab, hand: Hand, moves: int) -> list[Row
 
 
 def cap_rows(page: Page, hand: Hand, moves: int, what: str, no_bar: str = "") -> list[Row]:
-    """The cap as a handle, from the middle of the axis."""
+    """The cap as a handle, from the middle of the axis, with optimal edges that follow it."""
+    page.locator(".labkit-panel").get_by_role("button", name="Optimal edges").click()
+    expect(page.locator(".labkit-editor .values")).to_contain_text("optimal", timeout=20_000)
     box = page.locator(".labkit-panel").get_by_label("cap", exact=True)
     box.check()
     cap = hand.handle("cap")

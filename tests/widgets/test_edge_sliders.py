@@ -70,6 +70,18 @@ def test_a_number_of_buckets_asked_for_while_edges_are_shown_is_never_lost(slide
     assert (sliders.buckets.value, sliders.edges_by, len(calls)) == (7, EdgesBy.OPTIMAL, 1)
 
 
+def test_computed_edges_count_at_once_and_are_shown_later(sliders, calls):
+    before = shown(sliders)
+    sliders.found((7, 100))
+    assert (sliders.edges, shown(sliders)) == ((7, 100), before)
+    sliders._rows[2].field.value = "90"  # the third is about to go
+    assert (sliders.edges, calls) == ((7, 100), [])
+    sliders._rows[0].field.value = "9"
+    assert (sliders.edges, len(calls)) == ((9, 100), 1)
+    sliders.show(sliders.edges, 100)
+    assert shown(sliders) == [9, 100]
+
+
 def test_computed_edges_are_as_many_as_were_set_by_hand_a_moment_ago(sliders, calls):
     sliders.take((5, 20, 50, 60, 100))  # the slider of the number follows when the hand rests
     sliders.optimal.click()
