@@ -119,9 +119,10 @@ class EdgeView {
     this.isDirty = false;
     this.sentAt = performance.now();
     const { edges, cap } = this.state.now;
-    model.set({ edges: [...edges], seq: model.get("seq") + 1 });
-    // a cap that was not moved here is left to Python, which may know a newer one
+    // what was not moved here is left to Python, which may know newer
+    if (!isSame({ edges, cap }, { ...this.told, cap })) model.set("edges", [...edges]);
     if (cap !== this.told.cap) model.set("max_length", cap);
+    model.set("seq", model.get("seq") + 1);
     this.told = { edges, cap };
     model.save_changes();
     clearTimeout(this.timers.late);

@@ -213,6 +213,19 @@ def test_optimal_edges_follow_the_cap_under_the_hand(opened: Opened) -> None:
     expect(editor.cap).to_have_attribute("aria-valuenow", "80")
 
 
+def test_edges_that_come_after_the_cap_was_let_go_are_not_sent_back(opened: Opened) -> None:
+    editor = opened(max_length=80)
+    x, y = editor.take(editor.cap)
+    editor.page.mouse.move(x - 40, y)
+    editor.page.mouse.move(x - 80, y)  # waits for the answer to the first
+    editor.page.mouse.up()
+    editor.receive(edges=[20, 50, 70], answered=1)
+    expect(editor.root).to_have_attribute("data-answered", "1")
+    assert editor.page.evaluate("[model.get('seq'), model.get('edges')]") == [2, [20, 50, 70]]
+    editor.receive(edges=[18, 48, 66], answered=2)
+    editor.says(18, 48, 66)
+
+
 def test_an_edge_moved_before_a_cap_is_not_taken_back(opened: Opened) -> None:
     editor = opened(max_length=80)
     editor.handle(1).focus()
