@@ -53,8 +53,14 @@ def handle(editor: Locator, number: int) -> Locator:
 
 def expect_agreement(editor: Locator) -> None:
     """Python has answered the newest change, and says the same padding to the last digit."""
-    padding = editor.locator(".padding").get_attribute("data-value") or ""
-    expect(live(editor)).to_have_attribute("data-value", re.compile(f"^{re.escape(padding)}$"), timeout=20_000)
+    editor.page.wait_for_function(
+        """editor => {
+          const cell = document.querySelector("tr[data-strategy='bucket_rows'] td[data-figure='padding_ratio']");
+          return cell !== null && editor.querySelector(".padding")?.dataset.value === cell.dataset.value;
+        }""",
+        arg=editor.element_handle(),
+        timeout=20_000,
+    )
 
 
 def grip(editor: Locator, number: int) -> tuple[float, float]:
