@@ -55,7 +55,8 @@ def expect_agreement(editor: Locator) -> None:
     """Python has answered the newest change, and says the same padding to the last digit."""
     editor.page.wait_for_function(
         """editor => {
-          const cell = document.querySelector("tr[data-strategy='bucket_rows'] td[data-figure='padding_ratio']");
+          const row = ".labkit-panel tr[data-strategy='bucket_rows']";
+          const cell = document.querySelector(`${row} td[data-figure='padding_ratio']`);
           return cell !== null && editor.querySelector(".padding")?.dataset.value === cell.dataset.value;
         }""",
         arg=editor.element_handle(),
