@@ -15,7 +15,7 @@ from labkit.views import palette
 from labkit.views.label_places import Mark, place_labels
 
 _SMALLEST, _LARGEST = 9, 34  # pixels
-_BEATEN = "<br>another is better in all three"
+_DOMINATED = "<br>dominated: another is at least as good in all three, and better in one"
 _PLAIN_TITLE = "batches an epoch (size: the largest)"
 _MODELLED_TITLE = "modelled launches (size: peak memory)"
 #: What is above 1 or below 0 is room for marks and labels.
@@ -49,12 +49,12 @@ def pareto_data(scores: Sequence[Score]) -> dict[str, Any]:
     """A mark for each strategy that fits: padding, launches and memory, which is the size of the mark.
 
     Of a model that is traced these are its launches and its peak; without one, batches (each is launched anew) and
-    slots of the largest batch. The front are the strategies that no other beats in all three; those that lie in
-    one place share a label.
+    slots of the largest batch. The front are the strategies that none dominates, which is to be at least as good in
+    all three and better in one; those that lie in one place share a label.
     """
     modelled = _modelled_points(scores)
     points = modelled or _plain_points(scores)
-    front = [not any(_beats(other.figures, point.figures) for other in points) for point in points]
+    front = [not any(_dominates(other.figures, point.figures) for other in points) for point in points]
     most = max((p.size for p in points), default=1.0) or 1.0
     sizes = [_SMALLEST + (_LARGEST - _SMALLEST) * (p.size / most) ** 0.5 for p in points]
     low, high = _across([p.launched for p in points])
@@ -64,7 +64,7 @@ def pareto_data(scores: Sequence[Score]) -> dict[str, Any]:
         "size": sizes,
         "symbol": ["circle" if on else "circle-open" for on in front],
         "hover": [
-            f"{p.name}: {format_share(p.padding)} padding<br>{p.words}{'' if on else _BEATEN}"
+            f"{p.name}: {format_share(p.padding)} padding<br>{p.words}{'' if on else _DOMINATED}"
             for p, on in zip(points, front, strict=True)
         ],
         "title": _MODELLED_TITLE if modelled else _PLAIN_TITLE,
@@ -168,13 +168,13 @@ def _modelled_points(scores: Sequence[Score]) -> list[_Point]:
     return found
 
 
-def _beats(a: tuple[float, ...], b: tuple[float, ...]) -> bool:
+def _dominates(a: tuple[float, ...], b: tuple[float, ...]) -> bool:
     """No worse in any of them, and better in one."""
     return all(x <= y for x, y in zip(a, b, strict=True)) and a != b
 
 
 def pareto_figure(data: dict[str, Any], *, height: int = _HEIGHT) -> go.Figure:
-    """Draw ``pareto_data``: filled marks are the front, rings are beaten in all three; a legend says so.
+    """Draw ``pareto_data``: filled marks are the front, rings are dominated; a legend says so.
 
     The marks are the first trace.
     """
@@ -193,7 +193,7 @@ def pareto_figure(data: dict[str, Any], *, height: int = _HEIGHT) -> go.Figure:
                     x=[None], y=[None], name=name, mode="markers", hoverinfo="skip",
                     marker={"size": 9, "symbol": symbol, "color": palette.BLUE},
                 )
-                for name, symbol in (("on the Pareto front", "circle"), ("beaten in all three", "circle-open"))
+                for name, symbol in (("on the Pareto front", "circle"), ("dominated", "circle-open"))
             ),
         ]
     )  # fmt: skip

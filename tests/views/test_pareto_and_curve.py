@@ -72,7 +72,7 @@ def test_the_axis_has_numbers_and_a_legend_says_what_filled_and_hollow_mean() ->
     assert data["ticks"] == [1, 2, 5, 10]
     figure = pareto_figure(data)
     assert [trace.name for trace in figure.data if trace.showlegend is not False] == [
-        "on the Pareto front", "beaten in all three",
+        "on the Pareto front", "dominated",
     ]  # fmt: skip
     assert len(figure.layout.annotations) == len(data["labels"])
 
